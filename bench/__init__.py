@@ -1,0 +1,1 @@
+"""Benchmarks of a running or freshly started server."""

@@ -1,0 +1,1 @@
+"""The process: models by name, scheduling, readiness, metrics, HTTP, command line."""

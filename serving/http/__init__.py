@@ -1,0 +1,1 @@
+"""Bodies and answers: reading limits, codings, multipart, strict JSON, errors."""

@@ -1,0 +1,1 @@
+"""The models and their numerics: text and media to rows, rows through a backbone, readouts to answers."""

@@ -1,0 +1,132 @@
+"""The few types that the rooms agree on: rows, readouts, batches, plans, results, item errors, refusals."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Surface(StrEnum):
+    """What an endpoint answers."""
+
+    DECISIONS = "decisions"
+    CLASSIFY = "classify"
+    EMBEDDINGS = "embeddings"
+    RERANK = "rerank"
+
+
+class ItemError(StrEnum):
+    """Why one item of a request has no answer; its neighbours are answered."""
+
+    INVALID_QUESTION = "invalid_question"
+    INVALID_INPUT = "invalid_input"
+    MAX_LENGTH_EXCEEDED = "max_length_exceeded"
+    SCAN_BUDGET_EXCEEDED = "scan_budget_exceeded"
+    INVALID_MODEL_OUTPUT = "invalid_model_output"
+    DEADLINE_EXCEEDED = "deadline_exceeded"
+
+
+class InvalidRequest(Exception):
+    """The request as a whole is malformed; the message names the field, what came and what is allowed."""
+
+
+class UnsupportedSurface(Exception):
+    """The model does not serve what the request asks for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Readout:
+    """What is wanted of a row: the network's output `name`, found after `depth` layers.
+
+    `per_token` readouts have a leading token axis and come back cut to the row's length.
+    """
+
+    name: str
+    depth: int
+    per_token: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """One tokenized input of the model, special tokens included, and the readout wanted of it."""
+
+    ids: NDArray[np.int32]  # [S]
+    readout: Readout
+
+    @property
+    def length(self) -> int:
+        """Tokens of the row."""
+        return int(self.ids.shape[0])
+
+    def content_key(self) -> bytes:
+        """Equal for rows that have equal ids and readouts: 32 bytes."""
+        label = f"{self.readout.name}\0{self.readout.depth}\0".encode()
+        return hashlib.sha256(label + self.ids.tobytes()).digest()
+
+
+class Missing(Enum):
+    """Stands where a row has no output."""
+
+    EXPIRED = "the deadline passed before the row ran"
+
+
+EXPIRED: Final = Missing.EXPIRED
+Result = NDArray[np.float32] | Missing
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A surface's answer: its body without `model`, and the family's own part of `meta`."""
+
+    body: dict[str, Any]
+    meta: dict[str, Any] = field(default_factory=dict)
+    input_tokens: int = 0
+    question_outcomes: tuple[tuple[str, str], ...] = ()  # (type, "answered" or item error), decisions only
+
+
+class Plan(Protocol):
+    """A validated and tokenized request: rows to run, and how their results become an answer."""
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """Rows to run; may be empty when every item failed while planning."""
+
+    def assemble(self, results: Sequence[Result]) -> Answer:
+        """Make the answer from one result a row, in order. Never mutates a result."""
+
+
+class Model(Protocol):
+    """What a family gives the server: plans for the surfaces that the model serves."""
+
+    def plan(self, surface: Surface, request: Any) -> Plan:
+        """Validate, render and tokenize. Raises InvalidRequest or UnsupportedSurface."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rows that run in one forward of `count` x `length` positions through `depth` layers.
+
+    `indices[i]` is the submitted row that reads slot `slots[i]`; equal rows share a slot.
+    """
+
+    indices: tuple[int, ...]
+    slots: tuple[int, ...]
+    count: int
+    length: int
+    depth: int
+
+
+class Engine(Protocol):
+    """Given rows, gives readouts. Owned by one worker thread; knows nothing of requests."""
+
+    def batches(self, rows: Sequence[Row]) -> list[Batch]:
+        """Place every row in exactly one batch."""
+
+    def run(self, rows: Sequence[Row], batch: Batch) -> list[NDArray[np.float32]]:
+        """Run one batch; the outputs are aligned with `batch.indices`."""

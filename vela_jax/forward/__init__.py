@@ -1,0 +1,1 @@
+"""Given rows, gives readouts: buckets, batches, compiled executables."""

@@ -1,0 +1,1 @@
+"""Small networks and readouts on hidden states."""

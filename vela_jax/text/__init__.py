@@ -1,0 +1,1 @@
+"""From text to token ids: tokenizers, envelopes, windows, bounded reading."""
