@@ -1,0 +1,1 @@
+"""Encoders with fixed heads: Vela 1.0 and compatible task models, embedders and rerankers."""
