@@ -70,7 +70,6 @@ class PooledSpec:
     pooling: Pooling
     dimensions: tuple[int, ...]  # the first is the default
     layers: tuple[int, ...]  # served exits, ascending; the last is the default
-    has_layers: bool  # false: the model declares no exits and refuses `layer`
     normalized: bool
     final_norm_exits: bool  # intermediate exits go through the final norm
     prompts: Mapping[str, str] = MappingProxyType({})  # by input type
