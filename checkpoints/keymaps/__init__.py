@@ -1,0 +1,30 @@
+"""Key maps: one table an architecture or head, and the map of a backbone by its `model_type`."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from checkpoints.keymaps import bert, classifier, modernbert, qwen3, relevance
+from checkpoints.keymaps.keymap import KeyMap, Match, Path, Rule, Transform, merged
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+BACKBONES: Final[Mapping[str, KeyMap]] = MappingProxyType(
+    {"bert": bert.BACKBONE, "modernbert": modernbert.BACKBONE, "qwen3": qwen3.BACKBONE}
+)
+CLASSIFIER_HEAD: Final = classifier.HEAD
+RELEVANCE_SCORERS: Final = relevance.SCORERS
+
+__all__ = [
+    "BACKBONES",
+    "CLASSIFIER_HEAD",
+    "RELEVANCE_SCORERS",
+    "KeyMap",
+    "Match",
+    "Path",
+    "Rule",
+    "Transform",
+    "merged",
+]
