@@ -1,0 +1,46 @@
+"""Ladders of row lengths and row counts: which compiled shape a row runs in."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+LENGTHS = (
+    *(16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048),
+    *(3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768),
+)
+COUNTS = (1, 2, 4, 8, 16, 32)
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """Ascending sizes; a value goes to the smallest size that holds it."""
+
+    sizes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not self.sizes or self.sizes[0] < 1 or any(b <= a for a, b in zip(self.sizes, self.sizes[1:], strict=False)):
+            raise ValueError(f"a ladder needs ascending sizes of at least 1, got {list(self.sizes)}")
+
+    @property
+    def largest(self) -> int:
+        """The last size."""
+        return self.sizes[-1]
+
+    def fit(self, value: int) -> int:
+        """Smallest size that is at least `value`; ValueError above the largest."""
+        place = bisect_left(self.sizes, value)
+        if place == len(self.sizes):
+            raise ValueError(f"{value} is above the largest bucket, {self.largest}")
+        return self.sizes[place]
+
+
+def length_ladder(max_length: int, lengths: Sequence[int] = LENGTHS) -> Ladder:
+    """Cut the lengths at the model's limit, which is always the last size."""
+    return Ladder((*(length for length in lengths if length < max_length), max_length))
+
+
+def count_ladder(length: int, max_batch_tokens: int, counts: Sequence[int] = COUNTS) -> Ladder:
+    """Row counts of one length bucket whose padded tokens stay within the budget; one row always may run."""
+    return Ladder((1, *(count for count in counts if count > 1 and count * length <= max_batch_tokens)))
