@@ -1,0 +1,72 @@
+"""One job: a request's rows for one model, from submission to its answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from serving.errors import RequestFailed
+from vela_jax.contract import EXPIRED, Missing, Result, Row
+
+
+class Job:
+    """Rows that are answered together, and the times of their forwards.
+
+    Made on the event loop that waits for it. `deadline` is an instant of the scheduler's clock. Times are
+    seconds of that clock; `forward` sums the forwards that held rows of the job, each once. The worker
+    thread writes the times before it delivers, so they are whole once `wait` returns or raises.
+    """
+
+    def __init__(self, rows: Sequence[Row], deadline: float | None = None) -> None:
+        self.rows = rows
+        self.deadline = deadline
+        self.tokens = sum(row.length for row in rows)
+        self.enqueued = 0.0
+        self.forward = 0.0
+        self.first_forward: float | None = None
+        self.last_forward_end: float | None = None
+        self.unrun = len(rows)
+        self.closed = False
+        self._results: list[Result] = [EXPIRED] * len(rows)
+        self._loop = asyncio.get_running_loop()
+        self._future: asyncio.Future[list[Result]] = self._loop.create_future()
+
+    async def wait(self) -> list[Result]:
+        """Give one result a row, in order. Raises RequestFailed when the job failed."""
+        return await self._future
+
+    def is_past_deadline(self, now: float) -> bool:
+        """Tell whether the deadline has passed."""
+        return self.deadline is not None and now > self.deadline
+
+    def store(self, index: int, result: Result) -> None:
+        """Keep the result of one row until the job is answered."""
+        self._results[index] = result
+        self.unrun -= 1
+
+    def answer(self) -> None:
+        """Deliver the stored results; may be called from any thread."""
+        self._deliver(self._results, None)
+
+    def expire(self) -> None:
+        """Deliver the marker of a passed deadline for every row, those that already ran included."""
+        expired: list[Missing] = [EXPIRED] * len(self.rows)
+        self._deliver(expired, None)
+
+    def fail(self, error: RequestFailed) -> None:
+        """Deliver a failure."""
+        self._deliver(None, error)
+
+    def _deliver(self, results: Sequence[Result] | None, error: RequestFailed | None) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._settle, results, error)
+        except RuntimeError:
+            return  # the loop is closed: nobody waits any more
+
+    def _settle(self, results: Sequence[Result] | None, error: RequestFailed | None) -> None:
+        if self._future.done():
+            return
+        if error is not None:
+            self._future.set_exception(error)
+        else:
+            self._future.set_result(list(results or ()))
