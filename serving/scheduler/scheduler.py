@@ -259,8 +259,8 @@ class Scheduler:
         for job in jobs:
             if not job.closed and job.is_past_deadline(now):
                 self._close(job)
-                job.expire()
                 self._events.rows_expired(len(job.rows))
+                job.expire()
 
     def _fail(self, jobs: Sequence[Job], code: ErrorCode, message: str) -> None:
         """Fail the jobs that are still open. Called under the lock."""

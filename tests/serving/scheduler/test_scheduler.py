@@ -70,7 +70,7 @@ async def outcome(scheduler: Scheduler, job: Job) -> str:
         results = await scheduler.wait(job)
     except RequestFailed as failed:
         return failed.code
-    return "expired" if EXPIRED in results else "answered"
+    return "expired" if any(result is EXPIRED for result in results) else "answered"
 
 
 async def teach(gate: Gate, engine: FakeEngine, scheduler: Scheduler) -> None:
