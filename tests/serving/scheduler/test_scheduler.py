@@ -379,15 +379,15 @@ def test_an_exception_fails_only_the_jobs_of_its_batch(
 ) -> None:
     async def scenario() -> None:
         engine.failures[0] = error
-        broken, whole = Job([row(2), row(2)]), Job([row(3)])
+        broken, whole = Job([row(2), row(2)]), Job([row(30)])
         scheduler.submit([broken, whole])
         gate.open(9)
         with pytest.raises(RequestFailed) as failed:
             await scheduler.wait(broken)
         assert failed.value.code is ErrorCode.INTERNAL_ERROR
         assert failed.value.message == f"{type(error).__name__}: {error}"
-        assert values(await scheduler.wait(whole)) == [[3, 3]]
-        assert engine.forwards == [[2], [3]], "the failed job's second batch is skipped"
+        assert values(await scheduler.wait(whole)) == [[30, 30]]
+        assert engine.forwards == [[2], [30]], "the failed job's second batch is skipped"
         assert broken.last_forward_end is not None, "a failed forward counts in timing"
         assert scheduler.pending == (0, 0)
 
