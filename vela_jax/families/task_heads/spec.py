@@ -7,6 +7,9 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from vela_jax.heads.classifier import ClassifierConfig
+from vela_jax.heads.pooling import Pooling
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -20,14 +23,6 @@ class Kind(StrEnum):
     GROUNDED = "grounded"
     POOLED = "pooled"
     RELEVANCE = "relevance"
-
-
-class Pooling(StrEnum):
-    """How one row of hidden states becomes one vector."""
-
-    CLS = "cls"
-    MEAN = "mean"
-    LAST_TOKEN = "last_token"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +54,7 @@ class ClassifierSpec:
     kind: Kind
     labels: tuple[str, ...]  # index order
     pooling: Pooling
+    head: ClassifierConfig
     operating_point: OperatingPoint | None = None
     policy: GroundedPolicy | None = None
 

@@ -1,0 +1,1 @@
+"""What all decisions models share: typed questions, states, answers."""
