@@ -1,0 +1,174 @@
+"""Softmax attention of rows with padding at their end: full, causal, and within a sliding window.
+
+Queries are [B K G T H]: G query heads share each of K key-value heads (G is 1 where every head has its own).
+Shapes decide how a result is computed, and never the number of rows, so a row's bits do not depend on it.
+Products are in full FP32. A padding key gets exactly zero weight. Where a query sees no key at all (the whole of an
+empty row) the weights are equal and the result is finite and of no meaning.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Bool, Float, Int32
+
+SCORES_AT_ONCE: Final = 1 << 22  # scores of one row computed at once in full attention: 16 MiB of FP32
+WINDOW_BLOCK: Final = 64  # least queries in a block of sliding attention
+WINDOW_BLOCKS_AT_ONCE: Final = 32  # blocks of one row computed at once in sliding attention
+
+_HIDDEN: Final = float(np.finfo(np.float32).min)  # score of a key that is not seen; finite, so that no row gives NaN
+
+
+def real_tokens(lengths: Int32[jax.Array, " B"], width: int) -> Bool[jax.Array, "B S"]:
+    """The padding mask: true at the first `lengths` positions of each row."""
+    return jnp.arange(width, dtype=jnp.int32)[None, :] < lengths[:, None]
+
+
+def full_attention(
+    q: Float[jax.Array, "B K G T H"],
+    k: Float[jax.Array, "B K S H"],
+    v: Float[jax.Array, "B K S H"],
+    lengths: Int32[jax.Array, " B"],
+    *,
+    causal: bool = False,
+) -> Float[jax.Array, "B K G T H"]:
+    """Every query sees the real keys of its row; with `causal`, those not after it (T = S)."""
+    width = k.shape[2]
+    block = block_queries(q.shape[1] * q.shape[2], width)
+    if block < width:
+        return _in_blocks(q, k, v, lengths, block, causal)
+    seen = real_tokens(lengths, width)[:, None, None, None, :]
+    if causal:
+        seen = seen & jnp.tri(width, dtype=bool)[None, None, None]
+    return _attend(q, k, v, seen)
+
+
+def block_queries(heads: int, width: int) -> int:
+    """Queries of one block of full attention over `width` keys: a power of two, or all of them."""
+    if heads * width * width <= SCORES_AT_ONCE:
+        return width
+    return max(16, 1 << (SCORES_AT_ONCE // (heads * width)).bit_length() - 1)
+
+
+def _attend(q: jax.Array, k: jax.Array, v: jax.Array, seen: jax.Array) -> jax.Array:
+    """Softmax attention; `seen` broadcasts to [B K G T S] and hides keys where false."""
+    scores = jnp.einsum("bkgth,bksh->bkgts", q * q.shape[-1] ** -0.5, k, precision=lax.Precision.HIGHEST)
+    scores = jnp.where(seen, scores, _HIDDEN)
+    weights = jnp.exp(scores - jnp.max(scores, axis=-1, keepdims=True))
+    mixed = jnp.einsum("bkgts,bksh->bkgth", weights, v, precision=lax.Precision.HIGHEST)
+    return mixed / jnp.sum(weights, axis=-1, keepdims=True)
+
+
+def sliding_attention(
+    q: Float[jax.Array, "B K G T H"],
+    k: Float[jax.Array, "B K T H"],
+    v: Float[jax.Array, "B K T H"],
+    lengths: Int32[jax.Array, " B"],
+    *,
+    half_window: int,
+) -> Float[jax.Array, "B K G T H"]:
+    """Query i sees the real keys j of its row with |i - j| <= `half_window`."""
+    width = k.shape[2]
+    block = max(half_window, WINDOW_BLOCK)
+    if width > 3 * block:
+        return _in_band(q, k, v, lengths, block, half_window)
+    positions = np.arange(width)
+    near = np.abs(positions[:, None] - positions[None, :]) <= half_window
+    seen = real_tokens(lengths, width)[:, None, :] & near[None]
+    return _attend(q, k, v, seen[:, None, None])
+
+
+def _in_blocks(q: jax.Array, k: jax.Array, v: jax.Array, lengths: jax.Array, block: int, causal: bool) -> jax.Array:
+    """Full attention, `block` queries of one row at a time: memory does not grow with the rows or the square of T."""
+    heads, group, width, features = q.shape[1:]
+    count = -(-width // block)
+
+    def row(one: tuple[jax.Array, jax.Array, jax.Array, jax.Array]) -> jax.Array:
+        queries, keys, values, length = one
+        real = real_tokens(length[None], width)[:, None, None, None, :]
+
+        def part(start: jax.Array) -> jax.Array:
+            some = lax.dynamic_slice_in_dim(queries, start, block, axis=2)
+            seen = real
+            if causal:
+                places = start + jnp.arange(block, dtype=jnp.int32)
+                seen = real & (jnp.arange(width, dtype=jnp.int32)[None, :] <= places[:, None])[None, None, None]
+            return _attend(some[None], keys[None], values[None], seen)[0]
+
+        parts = lax.map(part, jnp.arange(count, dtype=jnp.int32) * block)  # [blocks K G block H]
+        return jnp.moveaxis(parts, 0, 2).reshape(heads, group, count * block, features)[:, :, :width]
+
+    padded = jnp.pad(q, ((0, 0), (0, 0), (0, 0), (0, count * block - width), (0, 0)))
+    mixed: jax.Array = lax.map(row, (padded, k, v, lengths))
+    return mixed
+
+
+def _in_band(q: jax.Array, k: jax.Array, v: jax.Array, lengths: jax.Array, block: int, half_window: int) -> jax.Array:
+    """Sliding attention: each block of queries reads its own block of keys and the two beside it."""
+    width = q.shape[3]
+    count = -(-width // block)
+    at_once = min(count, WINDOW_BLOCKS_AT_ONCE)
+    chunks = -(-count // at_once)
+    span = at_once * block  # queries of a chunk
+    tail = chunks * span - width
+    q = jnp.pad(q, ((0, 0), (0, 0), (0, 0), (0, tail), (0, 0)))
+    k, v = (jnp.pad(x, ((0, 0), (0, 0), (block, tail + block), (0, 0))) for x in (k, v))
+    if chunks == 1:
+        return _band_chunk(q, k, v, lengths, 0, block, half_window)[:, :, :, :width]
+
+    def row(one: tuple[jax.Array, jax.Array, jax.Array, jax.Array]) -> jax.Array:
+        queries, keys, values, length = (x[None] for x in one)
+
+        def part(start: jax.Array) -> jax.Array:
+            some = lax.dynamic_slice_in_dim(queries, start, span, axis=3)
+            near_keys, near_values = (
+                lax.dynamic_slice_in_dim(x, start, span + 2 * block, axis=2) for x in (keys, values)
+            )
+            return _band_chunk(some, near_keys, near_values, length, start, block, half_window)[0]
+
+        parts = lax.map(part, jnp.arange(chunks, dtype=jnp.int32) * span)  # [chunks K G span H]
+        heads, group, _, features = parts.shape[1:]
+        return jnp.moveaxis(parts, 0, 2).reshape(heads, group, chunks * span, features)[:, :, :width]
+
+    mixed: jax.Array = lax.map(row, (q, k, v, lengths))
+    return mixed
+
+
+def _band_chunk(
+    q: jax.Array, k: jax.Array, v: jax.Array, lengths: jax.Array, start: jax.Array | int, block: int, half_window: int
+) -> jax.Array:
+    """Sliding attention of the queries from `start` on; keys and values begin one block before them.
+
+    The mask of one block, for half window 2 and blocks of 3 (x: seen where the key is real):
+
+        before  own    after
+        . x x   x x x  . . .
+        . . x   x x x  x . .
+        . . .   x x x  x x .
+    """
+    rows, heads, group, span, features = q.shape
+    count = span // block
+    q = q.reshape(rows, heads, group, count, block, features).transpose(0, 1, 3, 2, 4, 5)
+    q = q.reshape(rows, heads * count, group, block, features)
+    k, v = (_three_blocks(x, count, block) for x in (k, v))
+    own = np.arange(block)[:, None] + block
+    near = np.abs(own - np.arange(3 * block)[None, :]) <= half_window  # [block, 3 block]
+    places = start + jnp.asarray(np.arange(count)[:, None] * block + np.arange(3 * block)[None, :] - block, jnp.int32)
+    real = (places >= 0)[None] & (places[None] < lengths[:, None, None])  # [rows, blocks, 3 block]
+    seen = real[:, :, None, None, :] & near[None, None, None]
+    seen = jnp.broadcast_to(seen[:, None], (rows, heads, count, 1, block, 3 * block))
+    mixed = _attend(q, k, v, seen.reshape(rows, heads * count, 1, block, 3 * block))
+    mixed = mixed.reshape(rows, heads, count, group, block, features).transpose(0, 1, 3, 2, 4, 5)
+    return mixed.reshape(rows, heads, group, span, features)
+
+
+def _three_blocks(x: jax.Array, count: int, block: int) -> jax.Array:
+    """From [rows, heads, (count + 2) block, H] to [rows, heads count, 3 block, H]: each block with its neighbours."""
+    rows, heads, _, features = x.shape
+    blocks = x.reshape(rows, heads, count + 2, block, features)
+    bands = jnp.concatenate([blocks[:, :, :-2], blocks[:, :, 1:-1], blocks[:, :, 2:]], axis=3)
+    return bands.reshape(rows, heads * count, 3 * block, features)
