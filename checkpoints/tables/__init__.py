@@ -1,0 +1,1 @@
+"""Tables of built-in models: repositories, pinned revisions and the digests of their files."""
