@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from vela_jax.text.cuts import find_boundary, find_piece, kept_before_word, kept_in_run, may_start_piece
-from vela_jax.text.selfcheck import Trust, check_tokenizer, characters_per_token
+from vela_jax.text.cuts import find_boundary, find_piece, joins_left, kept_before_word, kept_in_run, solid_length
+from vela_jax.text.selfcheck import Trust, characters_per_token, check_tokenizer
 from vela_jax.text.tokenizer import Encoded, TextTokenizer
 
 _CHARACTERS_PER_NEEDED_TOKEN: Final = 6
@@ -111,10 +111,12 @@ class BoundedReader:
 
     def _before(self, text: str, cut: _Cut, need: int, trust: Trust) -> Encoded | None:
         """Give the tokens to keep of the part before the cut, None when they are fewer than needed."""
-        encoded, words = self._tokenizer.encode_words(text[: cut.position])
-        kept = kept_before_word(encoded, words, cut.position, trust.lookback) if cut.is_boundary else 0
-        if kept < need and trust.in_run and may_start_piece(text[cut.position]):
-            kept = max(kept, kept_in_run(encoded, cut.position))
+        part = text[: cut.position]
+        solid = solid_length(part)
+        encoded, words = self._tokenizer.encode_words(part)
+        kept = kept_before_word(encoded, words, solid, trust.lookback) if cut.is_boundary else 0
+        if kept < need and trust.in_run and not joins_left(text[cut.position]):
+            kept = max(kept, kept_in_run(encoded, cut.position if trust.in_whitespace else solid))
         return encoded.first(kept) if kept >= need else None
 
 

@@ -49,12 +49,17 @@ def cut_class(character: str) -> CutClass | None:
     kind = unicodedata.category(character)[0]
     if kind in "PS":
         return CutClass.PUNCTUATION if kind == "P" else CutClass.SYMBOL
-    return CutClass.CJK if _CJK.match(character) else None
+    # The range of kana holds two combining voicing marks.
+    return CutClass.CJK if _CJK.match(character) and not joins_left(character) else None
 
 
-def may_start_piece(character: str) -> bool:
-    """Whether a run may be cut before `character`: it joins nothing on its left."""
-    return not (unicodedata.category(character)[0] == "M" or unicodedata.combining(character) or _JAMO.match(character))
+def joins_left(character: str) -> bool:
+    """Whether a normalizer may move or join `character` to what stands on its left: no cut lies before it."""
+    return bool(
+        unicodedata.category(character)[0] == "M"
+        or unicodedata.combining(unicodedata.normalize("NFKD", character)[0])
+        or _JAMO.match(character)
+    )
 
 
 def find_boundary(text: str, start: int, end: int, classes: Collection[CutClass]) -> int | None:
@@ -64,30 +69,38 @@ def find_boundary(text: str, start: int, end: int, classes: Collection[CutClass]
 
 
 def find_piece(text: str, start: int, end: int) -> int | None:
-    """Give the first position in [start, end) with a letter or digit that may start a piece of a run."""
+    """Give the first position in [start, end) with a letter or digit before which a run may be cut."""
     positions = range(start, min(end, len(text)))
     return next(
-        (at for at in positions if unicodedata.category(text[at])[0] in "LN" and may_start_piece(text[at])), None
+        (at for at in positions if unicodedata.category(text[at])[0] in "LN" and not joins_left(text[at])), None
     )
 
 
-def kept_before_word(encoded: Encoded, words: NDArray[np.int32], cut: int, lookback: int) -> int:
-    """Count the tokens of `text[:cut]` to keep at a class cut.
+def solid_length(part: str) -> int:
+    """Characters of `part` without its trailing white space.
 
-    Given up are the last word, and the words before it that start within `lookback` characters of the cut.
+    How a run of white space is split may depend on its far end, which a cut inside it hides.
+    """
+    return len(part.rstrip())
+
+
+def kept_before_word(encoded: Encoded, words: NDArray[np.int32], end: int, lookback: int) -> int:
+    """Count the leading tokens to keep of a part cut at a boundary, whose solid length is `end`.
+
+    Given up are the last word, and the words before it that start within `lookback` characters of `end`.
     `words` [S] is the pre-tokenizer's word number of each token.
     """
     if not encoded.count:
         return 0
     starts = np.flatnonzero(np.diff(words, prepend=words[0] - 1))  # first token of each word
     last = starts.size - 1
-    near = encoded.offsets[starts, 0] >= cut - lookback
+    near = encoded.offsets[starts, 0] >= end - lookback
     while last > 0 and near[last - 1]:
         last -= 1
     return int(starts[last])
 
 
-def kept_in_run(encoded: Encoded, cut: int) -> int:
-    """Count the leading tokens of `text[:cut]` that end at least the run margin before the cut."""
-    beyond = encoded.offsets[:, 1] > cut - RUN_MARGIN
+def kept_in_run(encoded: Encoded, end: int) -> int:
+    """Count the leading tokens that end at least the run margin before character `end`."""
+    beyond = encoded.offsets[:, 1] > end - RUN_MARGIN
     return int(beyond.argmax()) if beyond.any() else encoded.count

@@ -100,7 +100,8 @@ def pair_envelope(tokenizer: TextTokenizer) -> PairEnvelope:
 
 
 def _frames(envelope: Envelope, tokenizer: TextTokenizer, probe: str) -> bool:
-    return envelope.frame(tokenizer.encode(probe).ids).tolist() == tokenizer.frame(probe)
+    framed: list[int] = envelope.frame(tokenizer.encode(probe).ids).tolist()
+    return framed == tokenizer.frame(probe)
 
 
 def _last(texts: list[int | None], text: int) -> int:

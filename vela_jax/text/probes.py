@@ -16,6 +16,7 @@ FOLDS: Final = (
 )  # fmt: skip
 
 _RUN_LENGTH: Final = 4096
+_WHITESPACE_LENGTH: Final = 1800
 _RUN_ALPHABETS: Final = (
     string.ascii_letters + string.digits + "+/",
     "0123456789abcdef",
@@ -56,10 +57,15 @@ def _echo() -> str:
 
 def probe_texts(added: Sequence[str]) -> list[str]:
     """Give the texts tried alone: ordinary ones, and each added token between others."""
-    tokens = sorted(added, key=lambda token: (len(token), token))
-    shown = tokens[:4] + tokens[-4:]
+    shown = _shown(added)
     woven = "".join(f"word{token} and {token}, x {token}{token}\n" for token in shown)
     return [*_PROSE, woven] if shown else list(_PROSE)
+
+
+def _shown(added: Sequence[str]) -> list[str]:
+    """Give a few of the added tokens, short and long ones."""
+    tokens = sorted(added, key=lambda token: (len(token), token))
+    return tokens[:4] + tokens[4:][-4:]
 
 
 def joined_texts(added: Sequence[str]) -> list[str]:
@@ -75,3 +81,12 @@ def run_texts() -> list[str]:
     draw = random.Random(20240229)
     runs = ["".join(draw.choices(alphabet, k=_RUN_LENGTH)) for alphabet in _RUN_ALPHABETS]
     return [*runs, "a" * _RUN_LENGTH, "あ" * _RUN_LENGTH, unicodedata.normalize("NFD", "한국어é" * (_RUN_LENGTH // 8))]
+
+
+def whitespace_texts(added: Sequence[str]) -> list[str]:
+    """Give runs of white space whose split may depend on their far end: a newline, or a token that takes them in."""
+    heads = ("\n", "\r\n", "\n\n", "\t\n")
+    bodies = (" ", "\t", "\u00a0", "\u3000", " \t")
+    tails = ("\nend", "end", *(token + "end" for token in _shown(added)))
+    near = [f"word{head}{body * _RUN_LENGTH}"[:_WHITESPACE_LENGTH] for head in heads for body in bodies]
+    return [text + "\nend" for text in near] + [near[0] + tail for tail in tails]

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -17,16 +16,18 @@ from vela_jax.text.cuts import (
     RUN_MARGIN,
     CutClass,
     cut_class,
+    joins_left,
     kept_before_word,
     kept_in_run,
-    may_start_piece,
+    solid_length,
 )
-from vela_jax.text.probes import FOLD_REPETITIONS, FOLDS, joined_texts, probe_texts, run_texts
+from vela_jax.text.probes import FOLD_REPETITIONS, FOLDS, joined_texts, probe_texts, run_texts, whitespace_texts
 from vela_jax.text.tokenizer import Encoded, TextTokenizer
 
 _COMPOSED: Final = 3  # characters that a composing normalizer may join into one: a syllable's three jamo
 _RUN_START: Final = RUN_MARGIN + 512
 _RUN_STEP: Final = 397
+_SPREAD: Final = 48  # cuts of a class tried in a long text
 
 _log = logging.getLogger(__name__)
 
@@ -37,6 +38,7 @@ class Trust:
 
     classes: frozenset[CutClass] = field(default_factory=frozenset)
     in_run: bool = False
+    in_whitespace: bool = False  # cuts inside a run hold in a run of white space too
     lookback: int = LEAST_LOOKBACK  # characters before a class cut in which words may still change
 
 
@@ -73,39 +75,55 @@ def _try_cuts(tokenizer: TextTokenizer, bound: int | None) -> Trust:
     added = tokenizer.added_texts()
     lookback = max([LEAST_LOOKBACK, *(len(token) + 1 for token in added)])
     classes = frozenset(CutClass)
-    for text in [*probe_texts(added), *joined_texts(added)]:
-        classes -= set(_failing_classes(tokenizer, text, classes, lookback))
+    for text in probe_texts(added):
+        classes -= _failing_classes(tokenizer, text, _boundaries(text), lookback)
+    joined = joined_texts(added)
+    for text in joined:
+        classes -= _failing_classes(tokenizer, text, _spread(_boundaries(text)), lookback)
     has_margin = bound is not None and bound <= RUN_MARGIN
-    runs = [*run_texts(), *(text * 2 for text in joined_texts(added))]
+    runs = [*run_texts(), *(text * 2 for text in joined)]
     in_run = has_margin and bool(classes) and all(_run_holds(tokenizer, text) for text in runs)
-    return Trust(classes, in_run, lookback)
+    in_whitespace = in_run and all(_run_holds(tokenizer, text) for text in whitespace_texts(added))
+    return Trust(classes, in_run, in_whitespace, lookback)
+
+
+def _boundaries(text: str) -> dict[CutClass, list[int]]:
+    """Give every cut of a text by class."""
+    found: dict[CutClass, list[int]] = {}
+    for cut in range(1, len(text)):
+        kind = cut_class(text[cut])
+        if kind is not None:
+            found.setdefault(kind, []).append(cut)
+    return found
+
+
+def _spread(boundaries: dict[CutClass, list[int]]) -> dict[CutClass, list[int]]:
+    """Keep some cuts of each class, evenly spread: in long texts only what works over a distance is looked for."""
+    return {kind: cuts[:: -(-len(cuts) // _SPREAD)] for kind, cuts in boundaries.items()}
 
 
 def _failing_classes(
-    tokenizer: TextTokenizer, text: str, classes: frozenset[CutClass], lookback: int
-) -> Iterator[CutClass]:
-    """Cut `text` before every character of the classes; give the classes of the cuts that change a kept token."""
+    tokenizer: TextTokenizer, text: str, boundaries: dict[CutClass, list[int]], lookback: int
+) -> set[CutClass]:
+    """Give the classes of which a cut changes a token that would be kept."""
     whole = tokenizer.encode(text)
-    failed: set[CutClass] = set()
-    for cut in range(1, len(text)):
-        kind = cut_class(text[cut])
-        if kind is None or kind not in classes or kind in failed:
-            continue
+
+    def holds(cut: int) -> bool:
         part, words = tokenizer.encode_words(text[:cut])
-        if not _agree(part, whole, kept_before_word(part, words, cut, lookback)):
-            failed.add(kind)
-            yield kind
+        return _agree(part, whole, kept_before_word(part, words, solid_length(text[:cut]), lookback))
+
+    return {kind for kind, cuts in boundaries.items() if not all(map(holds, cuts))}
 
 
 def _run_holds(tokenizer: TextTokenizer, text: str) -> bool:
     """Whether cuts inside `text` keep the whole text's tokens up to the margin."""
     whole = tokenizer.encode(text)
-    for cut in range(_RUN_START, len(text), _RUN_STEP):
-        if may_start_piece(text[cut]):
-            part = tokenizer.encode(text[:cut])
-            if not _agree(part, whole, kept_in_run(part, cut)):
-                return False
-    return True
+
+    def holds(cut: int) -> bool:
+        part = tokenizer.encode(text[:cut])
+        return _agree(part, whole, kept_in_run(part, cut))
+
+    return all(holds(cut) for cut in range(_RUN_START, len(text), _RUN_STEP) if not joins_left(text[cut]))
 
 
 def _agree(part: Encoded, whole: Encoded, kept: int) -> bool:
