@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -68,7 +68,7 @@ class PooledSpec:
     layers: tuple[int, ...]  # served exits, ascending; the last is the default
     normalized: bool
     final_norm_exits: bool  # intermediate exits go through the final norm
-    prompts: Mapping[str, str] = MappingProxyType({})  # by input type
+    prompts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # by input type
 
 
 @dataclass(frozen=True, slots=True, order=True)
