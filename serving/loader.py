@@ -1,0 +1,189 @@
+"""Loads the served models one after another on a thread of its own (runtime rules, section 9.2)."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor
+from functools import partial
+from typing import Any, Final, Protocol
+
+from serving import golden
+from serving.config import Bounds, ModelEntry, Retries
+from serving.live import LiveModel
+from serving.loaded import LoadedModel, Report
+from serving.metrics import Metrics, ModelInfo
+from serving.models import ModelTable, ServedModel
+from serving.readiness import State, Status
+from serving.result_cache import ResultCache
+from serving.scheduler import Scheduler
+from serving.timing import Timing
+from vela_jax.contract import Surface
+from vela_jax.surfaces.reading import read_request
+
+LoadModel = Callable[[ModelEntry, Report], LoadedModel]
+GOLDEN_STAGE: Final = "readiness requests"
+
+_log = logging.getLogger(__name__)
+
+
+class LoadWatcher(Protocol):
+    """Hears how the loads go; called on the loader's thread."""
+
+    def stage(self, name: str, stage: str, done: int, total: int) -> None:
+        """A stage of a model's load is so far; `total` is 0 where it is unknown."""
+
+    def settled(self, served: ServedModel) -> None:
+        """A load ended: the model is ready, has failed, or will be tried again."""
+
+
+class Loader:
+    """Brings every model up, in order; a model that fails leaves the others serving.
+
+    `final` lists the exceptions that no retry can mend. Everything else is tried again, after the other
+    models, until the attempts are used up.
+    """
+
+    def __init__(
+        self,
+        models: ModelTable,
+        load: LoadModel,
+        *,
+        final: tuple[type[Exception], ...],
+        bounds: Bounds,
+        retries: Retries,
+        metrics: Metrics,
+        pool: Executor,
+        watcher: LoadWatcher,
+    ) -> None:
+        self._models = models
+        self._load = load
+        self._final = (*final, golden.GoldenCheckFailed)
+        self._bounds = bounds
+        self._retries = retries
+        self._metrics = metrics
+        self._pool = pool
+        self._watcher = watcher
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="load", daemon=True)
+        for served in models.models:
+            metrics.add_model(served.entry.label)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether models are still being loaded."""
+        return self._thread.is_alive()
+
+    def start(self) -> None:
+        """Start loading."""
+        self._thread.start()
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait until every model is ready or has failed."""
+        self._thread.join(timeout)
+
+    def stop(self) -> None:
+        """Begin no further load; one under way ends by itself or with the process."""
+        self._stopping.set()
+
+    def _run(self) -> None:
+        """Pass over the models that are left until there are none."""
+        attempts = dict.fromkeys(self._models.models, 0)
+        due = dict.fromkeys(self._models.models, 0.0)
+        while due and not self._stopping.wait(max(0.0, min(due.values()) - time.monotonic())):
+            now = time.monotonic()
+            for served in [each for each, instant in due.items() if instant <= now]:
+                if self._stopping.is_set():
+                    return
+                attempts[served] += 1
+                if self._attempt(served, attempts[served]):
+                    del due[served]
+                else:
+                    due[served] = time.monotonic() + self._retries.delay(attempts[served])
+            _freeze_heap()
+
+    def _attempt(self, served: ServedModel, attempt: int) -> bool:
+        """Try to bring a model up; tells whether its fate is settled."""
+        try:
+            self._bring_up(served)
+            settled = True
+        except Exception as error:
+            settled = self._note_failure(served, error, attempt)
+        self._watcher.settled(served)
+        return settled
+
+    def _bring_up(self, served: ServedModel) -> None:
+        served.status = Status(State.LOADING, "starting to load")
+        loaded = self._load(served.entry, partial(self._report, served, State.LOADING))
+        served.loaded = loaded
+        served.status = Status(State.WARMING, "warm-up")
+        loaded.warm(partial(self._report, served, State.WARMING))
+        bounds = self._bounds
+        scheduler = Scheduler(
+            loaded.engine, max_jobs=bounds.max_queue, max_tokens=bounds.max_queued_tokens, name=served.id
+        )
+        scheduler.start()
+        try:
+            self._report(served, State.WARMING, GOLDEN_STAGE, 0, 0)
+            asyncio.run(self._check(LiveModel(loaded, scheduler, self._pool)))
+        except BaseException:
+            scheduler.stop()
+            raise
+        self._open(served, loaded, scheduler)
+
+    async def _check(self, live: LiveModel) -> None:
+        async def ask(surface: Surface, body: dict[str, Any]) -> dict[str, Any]:
+            answer = await live.answer(surface, read_request(surface, body), Timing(), 0, None)
+            return answer.body
+
+        await golden.check(live.loaded.description, ask)
+
+    def _open(self, served: ServedModel, loaded: LoadedModel, scheduler: Scheduler) -> None:
+        """Let requests in."""
+        self._metrics.rename_model(served.entry.label, served.id)
+        info = ModelInfo(
+            model=served.id,
+            revision=loaded.provenance.revision,
+            family=loaded.description.family,
+            engine=loaded.engine_name,
+            accelerator=loaded.accelerator,
+            device=loaded.device,
+        )
+        self._metrics.model_loaded(info, loaded.memory_bytes, loaded.description.question_types)
+        scheduler.observe(self._metrics)
+        entries = self._bounds.result_cache_entries
+        cache = ResultCache(entries, partial(self._metrics.cache_looked_up, served.id)) if entries else None
+        served.live = LiveModel(loaded, scheduler, self._pool, cache)
+        served.golden = golden.UNVERIFIED
+        served.status = Status(State.READY, None)
+
+    def _note_failure(self, served: ServedModel, error: Exception, attempt: int) -> bool:
+        """Let go of what was loaded; tells whether no further attempt follows."""
+        served.loaded = None
+        reason = f"{type(error).__name__}: {error}"
+        if isinstance(error, golden.GoldenCheckFailed):
+            served.golden = golden.FAILED
+        is_last = isinstance(error, self._final) or attempt >= self._retries.attempts
+        if is_last:
+            served.status = Status(State.FAILED, reason)
+            _log.error("model %s failed: %s", served.id, reason)
+        else:
+            wait = self._retries.delay(attempt)
+            retry = f"attempt {attempt} of {self._retries.attempts} failed, next in {wait:g} s: {reason}"
+            served.status = Status(State.LOADING, retry)
+            _log.warning("model %s: %s", served.id, retry, exc_info=error)
+        return is_last
+
+    def _report(self, served: ServedModel, state: State, stage: str, done: int, total: int) -> None:
+        served.status = Status(state, f"{stage}: {done} of {total}" if total else str(stage))
+        self._watcher.stage(served.id, stage, done, total)
+
+
+def _freeze_heap() -> None:
+    """Take what a load left out of later collections: a full one would pause every answer."""
+    gc.collect()
+    gc.freeze()
