@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from checkpoints.progress import Progress, Stage, silent
+from checkpoints.progress import ByteCounter, Progress, Stage, silent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -136,28 +135,14 @@ def is_ignored(name: str) -> bool:
 def file_digests(folder: PackageFolder, names: Iterable[str], progress: Progress = silent) -> dict[str, str]:
     """SHA-256 (hex) of each file, read in 8 MiB blocks on up to 8 threads."""
     paths = {name: folder.path(name) for name in sorted(set(names))}
-    counter = _Counter(sum(path.stat().st_size for path in paths.values()), progress)
+    counter = ByteCounter(Stage.VERIFY, sum(path.stat().st_size for path in paths.values()), progress)
     threads = max(1, min(HASH_THREADS, len(paths), os.cpu_count() or 1))
     with ThreadPoolExecutor(threads, thread_name_prefix="hash") as pool:
         digests = pool.map(lambda path: _digest(path, counter), paths.values())
         return dict(zip(paths, digests, strict=True))
 
 
-class _Counter:
-    """Adds up bytes of several threads and reports the sum."""
-
-    def __init__(self, total: int, progress: Progress) -> None:
-        self._total, self._progress = total, progress
-        self._done = 0
-        self._lock = threading.Lock()
-
-    def add(self, count: int) -> None:
-        with self._lock:
-            self._done += count
-            self._progress(Stage.VERIFY, self._done, self._total)
-
-
-def _digest(path: Path, counter: _Counter) -> str:
+def _digest(path: Path, counter: ByteCounter) -> str:
     digest = hashlib.sha256()
     block = memoryview(bytearray(min(HASH_BLOCK_BYTES, max(1, path.stat().st_size))))
     with path.open("rb", buffering=0) as file:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from enum import StrEnum
 
@@ -21,3 +22,18 @@ Progress = Callable[[Stage, int, int], None]  # (stage, bytes done, bytes in all
 
 def silent(stage: Stage, done: int, total: int) -> None:
     """Report to nobody."""
+
+
+class ByteCounter:
+    """Adds up bytes that several threads work through, and reports the sum."""
+
+    def __init__(self, stage: Stage, total: int, progress: Progress) -> None:
+        self._stage, self._total, self._progress = stage, total, progress
+        self._done = 0
+        self._lock = threading.Lock()
+
+    def add(self, count: int) -> None:
+        """Report `count` more bytes; the reports come one after another."""
+        with self._lock:
+            self._done += count
+            self._progress(self._stage, self._done, self._total)

@@ -1,0 +1,34 @@
+"""Readers of packages: what one says beside its weights, by the kind of its layout."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from checkpoints.files import PackageError, PackageFolder
+from checkpoints.readers import sentence_transformers, task_heads
+from vela_jax.layers.config import ConfigError
+
+if TYPE_CHECKING:
+    from checkpoints.readers.options import TaskHeadsOptions
+    from checkpoints.readers.reading import Reading
+
+FAMILY = "task_heads"
+DOWNLOAD_PATTERNS = (*task_heads.DOWNLOAD_PATTERNS, *sentence_transformers.DOWNLOAD_PATTERNS)
+
+
+def read_package(folder: PackageFolder, options: TaskHeadsOptions) -> Reading:
+    """Read a package of a known layout, weights aside. Raises PackageError for any other, and for any fault."""
+    config = folder.json_object("config.json")
+    try:
+        if task_heads.detect(folder, config):
+            return task_heads.read(folder, config, options)
+        if sentence_transformers.detect(folder, config):
+            return sentence_transformers.read(folder, config)
+    except ConfigError as error:
+        raise PackageError(f"{error}. Serve another package, or correct this one") from error
+    raise PackageError(
+        f"config.json: model_type {config.get('model_type')!r} with architectures {config.get('architectures')!r} "
+        "is no package that this server reads: ModernBERT with a sequence or token classification head, "
+        "a ModernBERT, Qwen3 or BERT embedder with 1_Pooling/config.json and modules.json, "
+        "or a ModernBERT reranker with matryoshka_config.json and classification_heads.safetensors"
+    )

@@ -1,0 +1,88 @@
+"""What a package says beside its weights, as every reader of packages gives it; and strict reading of its members."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
+
+from checkpoints.files import PackageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vela_jax.backbones.registry import AnyConfig
+    from vela_jax.families.task_heads.spec import Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A package read and found sound, weights aside."""
+
+    spec: Spec
+    model_type: str
+    backbone: AnyConfig
+    weight_prefix: str  # of the backbone's keys
+    max_input_tokens: int
+    files: tuple[str, ...]  # all that is loaded, and hashed for the identity
+    identity_label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """Members of a JSON object in the file `name`, read strictly: a fault names the file, the member and a remedy."""
+
+    name: str
+    values: Mapping[str, Any]
+
+    def fail(self, key: str, allowed: str) -> NoReturn:
+        """Refuse the member `key`."""
+        found = f"found {self.values[key]!r}" if key in self.values else "it is missing"
+        raise PackageError(f"{self.name}: {key} must be {allowed}; {found}. Correct the file or fetch it again")
+
+    def integer(self, key: str, minimum: int, maximum: int | None = None) -> int:
+        """A required integer within bounds."""
+        value = self.values.get(key)
+        if not is_integer(value) or value < minimum or (maximum is not None and value > maximum):
+            bounds = f"of at least {minimum}" if maximum is None else f"from {minimum} to {maximum}"
+            self.fail(key, f"an integer {bounds}")
+        return value
+
+    def number(self, key: str) -> float:
+        """A required finite number."""
+        value = self.values.get(key)
+        if not is_number(value):
+            self.fail(key, "a finite number")
+        return float(value)
+
+    def choice(self, key: str, allowed: tuple[Any, ...], default: Any = None) -> Any:
+        """One of the allowed values; an absent or null member stands for `default`."""
+        value = self.values.get(key)
+        value = default if value is None else value
+        if not any(value == item and type(value) is type(item) for item in allowed):
+            self.fail(key, " or ".join(repr(item) for item in allowed))
+        return value
+
+    def section(self, key: str) -> Members | None:
+        """An object, or None when it is absent or null."""
+        value = self.values.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            self.fail(key, "an object")
+        return Members(f"{self.name}: {key}", value)
+
+
+def is_integer(value: Any) -> TypeGuard[int]:
+    """True for a JSON integer; a boolean is none."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> TypeGuard[int | float]:
+    """True for a JSON number that is finite as a double."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
