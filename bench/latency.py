@@ -46,8 +46,7 @@ async def measure(client: httpx.AsyncClient, path: str, bodies: list[dict[str, A
     calls: list[Call] = []
 
     async def caller() -> None:
-        for body in queue:
-            calls.append(await _call(client, path, body))
+        calls.extend([await _call(client, path, body) for body in queue])
 
     started = time.perf_counter()
     await asyncio.gather(*(caller() for _ in range(callers)))

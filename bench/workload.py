@@ -6,10 +6,40 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-WORDS = (
-    "river signal copper morning ledger window border engine garden theory market winter violin planet shadow kernel "
-    "harbor ticket lantern method circle season packet bridge forest answer random vector island summer number letter"
-).split()
+WORDS = [
+    "river",
+    "signal",
+    "copper",
+    "morning",
+    "ledger",
+    "window",
+    "border",
+    "engine",
+    "garden",
+    "theory",
+    "market",
+    "winter",
+    "violin",
+    "planet",
+    "shadow",
+    "kernel",
+    "harbor",
+    "ticket",
+    "lantern",
+    "method",
+    "circle",
+    "season",
+    "packet",
+    "bridge",
+    "forest",
+    "answer",
+    "random",
+    "vector",
+    "island",
+    "summer",
+    "number",
+    "letter",
+]
 PATHS = {
     "classify": "/v1/classify",
     "embeddings": "/v1/embeddings",
