@@ -34,6 +34,7 @@ class PackageFolder:
 
     root: Path
     cache: Path | None = None
+    elsewhere: frozenset[str] = frozenset()  # files that the package has and this folder does not hold
 
     @classmethod
     def local(cls, root: Path) -> PackageFolder:
@@ -60,11 +61,18 @@ class PackageFolder:
 
     def names(self) -> tuple[str, ...]:
         """All files and links below the root, ignored ones left out, sorted. Links to folders are not entered."""
-        return tuple(sorted(name for name in _walk(self.root) if not is_ignored(name)))
+        held = (name for name in _walk(self.root) if not is_ignored(name))
+        return tuple(sorted({*held, *self.elsewhere}))
 
     def has(self, name: str) -> bool:
-        """True when the package holds the file `name`."""
-        return self._locate(name).exists()
+        """True when the package has the file `name`."""
+        return name in self.elsewhere or self._locate(name).exists()
+
+    def require(self, names: Iterable[str]) -> None:
+        """Raise PackageError when the package lacks one of the files."""
+        missing = [name for name in names if not self.has(name)]
+        if missing:
+            raise PackageError(f"{', '.join(missing)}: missing from {self.root}; complete the package")
 
     def path(self, name: str) -> Path:
         """Where the file `name` is. Raises PackageError when it is missing, no file, or a link that is not allowed."""

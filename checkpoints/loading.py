@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
-import jax.numpy as jnp
+import jax
 from flax import nnx
 
 from checkpoints.files import PackageError
@@ -16,8 +16,6 @@ from checkpoints.weights import FLOAT_DTYPES, TensorFile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    import jax
 
     from checkpoints.keymaps import KeyMap, Path, Transform
     from checkpoints.weights import TensorInfo
@@ -34,7 +32,7 @@ class Source:
 
     file: TensorFile
     key_map: KeyMap
-    prefix: str = ""  # that the keys of the backbone must have
+    prefix: str | None = None  # that the keys of the backbone must have; None: the same for all, whichever it is
     partial: bool = False  # keys without a leaf belong to parts that are not served
 
 
@@ -61,19 +59,22 @@ class _Plan:
     faults: list[str] = field(default_factory=list)
 
     def add(self, source: Source) -> None:
-        for key in source.file.tensors:
-            if not source.key_map.is_ignored(key):
-                self._add_key(source, key)
+        keys = [key for key in source.file.tensors if not source.key_map.is_ignored(key)]
+        prefix = source.prefix
+        if prefix is None:
+            prefix = max(map(_prefix, keys), default="")
+        for key in keys:
+            self._add_key(source, key, prefix)
 
-    def _add_key(self, source: Source, key: str) -> None:
+    def _add_key(self, source: Source, key: str, prefix: str) -> None:
         match = source.key_map.match(key)
         where = f"{source.file.name}: {key}"
         if match is None or match.path not in self.leaves:
             if not source.partial:
                 self.faults.append(f"{where} is no tensor of this network")
             return
-        if match.path[0] == "backbone" and _prefix(key) != source.prefix:
-            wanted = f"the prefix {source.prefix!r}" if source.prefix else "no prefix"
+        if match.path[0] == "backbone" and _prefix(key) != prefix:
+            wanted = f"the prefix {prefix!r}" if prefix else "no prefix"
             self.faults.append(f"{where} must have {wanted}")
             return
         if match.path in self.fills:
@@ -113,12 +114,14 @@ def plan_fills(abstract: ParamTree, sources: Sequence[Source]) -> dict[Path, Fil
     return plan.fills
 
 
-def read_params(abstract: ParamTree, fills: Mapping[Path, Fill], progress: Progress = silent) -> ParamTree:
-    """The param tree with FP32 device arrays; tensors are read on several threads."""
+def read_params(
+    abstract: ParamTree, fills: Mapping[Path, Fill], device: jax.Device | None = None, progress: Progress = silent
+) -> ParamTree:
+    """The param tree with FP32 arrays on `device`; tensors are read on several threads."""
     counter = ByteCounter(Stage.READ, sum(fill.info.end - fill.info.start for fill in fills.values()), progress)
 
     def read(fill: Fill) -> jax.Array:
-        array = jnp.asarray(fill.transform.apply(fill.file.read(fill.key)))
+        array: jax.Array = jax.device_put(fill.transform.apply(fill.file.read(fill.key)), device)
         counter.add(fill.info.end - fill.info.start)
         return array
 
@@ -134,7 +137,7 @@ def count_elements(fills: Mapping[Path, Fill], file: TensorFile) -> int:
 
 def _leaves(tree: ParamTree) -> list[tuple[Path, Any]]:
     """The variables of a tree with their paths."""
-    return list(nnx.to_flat_state(tree))
+    return [(cast("Path", path), leaf) for path, leaf in nnx.to_flat_state(tree)]
 
 
 def _prefix(key: str) -> str:

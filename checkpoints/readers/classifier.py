@@ -55,8 +55,7 @@ def read(folder: PackageFolder, config: Mapping[str, Any], architecture: str) ->
         operating_point=_read_operating_point(folder, policy, labels) if kind is Kind.SCORES and policy else None,
         policy=grounded,
     )
-    for name in FIVE_FILES:
-        folder.path(name)
+    folder.require(FIVE_FILES)
     limit = backbone.max_position_embeddings
     return Reading(
         spec=spec,

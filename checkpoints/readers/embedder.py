@@ -60,8 +60,7 @@ def read(folder: PackageFolder, config: Mapping[str, Any]) -> Reading:
     contract = members.section(CONTRACT)
     final_norm_exits = _read_contract(contract, pooling) if contract else False
     graphs = _find_graphs(folder, layers)
-    for name in _NEEDED:
-        folder.path(name)
+    folder.require(_NEEDED)
     smaller = tuple(size for size in _DIMENSIONS if size < backbone.hidden_size) if contract else ()
     spec = PooledSpec(
         pooling=pooling,

@@ -22,7 +22,7 @@ class Reading:
     spec: Spec
     model_type: str
     backbone: AnyConfig
-    weight_prefix: str  # of the backbone's keys
+    weight_prefix: str | None  # of the backbone's keys; None: the same for all, whichever it is
     max_input_tokens: int
     files: tuple[str, ...]  # all that is loaded, and hashed for the identity
     identity_label: str

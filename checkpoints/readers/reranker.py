@@ -45,8 +45,7 @@ def read(folder: PackageFolder, config: Mapping[str, Any], options: TaskHeadsOpt
     layers, width = backbone.num_hidden_layers, backbone.hidden_size
     declared = _read_exits(folder, layers, width)
     exits = _served(TensorFile.open(folder, SCORERS), declared)
-    for name in FIVE_FILES:
-        folder.path(name)
+    folder.require(FIVE_FILES)
     graphs = [name for name in (_find_graph(folder, exit_, Exit(layers, width)) for exit_ in exits) if name]
     return Reading(
         spec=RelevanceSpec(exits, _default(exits, options.pair_scorer, Exit(layers, width))),

@@ -9,7 +9,6 @@ from checkpoints.identity import SENTENCE_BERT
 from checkpoints.readers import embedder
 from checkpoints.readers.classifier import FIVE_FILES
 from checkpoints.readers.reading import Members, Reading
-from checkpoints.weights import TensorFile
 from vela_jax.backbones.registry import backbone_config
 from vela_jax.families.task_heads.spec import PooledSpec
 from vela_jax.heads.pooling import Pooling
@@ -46,14 +45,12 @@ def read(folder: PackageFolder, config: Mapping[str, Any]) -> Reading:
         prompts=embedder.read_prompts(folder),
     )
     needed = (*FIVE_FILES[:3], embedder.POOLING, embedder.MODULES)
-    for name in needed:
-        folder.path(name)
-    weights = TensorFile.open(folder, "model.safetensors")
+    folder.require(needed)
     return Reading(
         spec=spec,
         model_type="bert",
         backbone=backbone,
-        weight_prefix="bert." if any(key.startswith("bert.") for key in weights.tensors) else "",
+        weight_prefix=None,  # released packages have "bert." before every key, or before none
         max_input_tokens=_read_limit(folder, backbone.max_position_embeddings),
         files=(*needed, *(name for name in _OPTIONAL if folder.has(name))),
         identity_label=SENTENCE_BERT,
