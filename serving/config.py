@@ -13,6 +13,7 @@ import msgspec
 import yaml
 
 from serving.devices import check_device
+from serving.sockets import Address
 
 FAMILIES: Final = ("task_heads",)
 ENGINES: Final = ("auto", "jax")
@@ -100,15 +101,6 @@ class Retries:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listening:
-    """Where the server listens: a Unix socket when one is named, else TCP."""
-
-    host: str = "127.0.0.1"
-    port: int = 8100
-    uds: Path | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PackageSources:
     """Where packages come from and which licences were accepted."""
 
@@ -126,7 +118,7 @@ class Settings:
     bounds: Bounds = field(default_factory=Bounds)
     limits: Limits = field(default_factory=Limits)
     retries: Retries = field(default_factory=Retries)
-    listening: Listening = field(default_factory=Listening)
+    address: Address = field(default_factory=Address)
     sources: PackageSources = field(default_factory=PackageSources)
 
 

@@ -5,12 +5,30 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vela_jax.contract import Batch, Readout, Row
+from serving.config import Bounds, Limits, ModelEntry, Retries
+from serving.loaded import LoadedModel, Provenance, Report
+from serving.loader import Loader, LoadWatcher
+from serving.metrics import Metrics
+from serving.models import ModelTable, ServedModel
+from serving.service import Service, planning_pool
+from vela_jax.contract import (
+    Answer,
+    Batch,
+    InvalidRequest,
+    Missing,
+    Readout,
+    Result,
+    Row,
+    Surface,
+    UnsupportedSurface,
+)
+from vela_jax.surfaces.card import Description, HeadCard
 
 PATIENCE = 20.0  # seconds a test waits for something that must happen
 
@@ -108,3 +126,157 @@ class FakeEngine:
             return [np.array([rows[index].ids.sum(), rows[index].length], np.float32) for index in batch.indices]
         finally:
             self._at_once -= 1
+
+
+@dataclass(frozen=True)
+class LettersPlan:
+    """One row a non-empty text."""
+
+    texts: list[str]
+
+    @property
+    def rows(self) -> list[Row]:
+        return [
+            Row(np.frombuffer(text.encode("utf-32-le"), np.int32), Readout("sum", 1)) for text in self.texts if text
+        ]
+
+    def assemble(self, results: Sequence[Result]) -> Answer:
+        left = iter(results)
+        items = [self._item(index, next(left) if text else None) for index, text in enumerate(self.texts)]
+        outcomes = tuple(("letters", item.get("error", "answered")) for item in items)
+        tokens = sum(map(len, self.texts))
+        usage = {"input_tokens": tokens, "output_tokens": 0}
+        return Answer({"results": items, "usage": usage}, {"head": "default"}, tokens, outcomes)
+
+    def _item(self, index: int, result: Result | None) -> dict[str, Any]:
+        if result is None:
+            return {"index": index, "error": "invalid_input"}
+        if isinstance(result, Missing):
+            return {"index": index, "error": "deadline_exceeded"}
+        return {"index": index, "sum": float(result[0])}
+
+
+class LettersModel:
+    """Serves classify: the sum of a text's code points."""
+
+    def __init__(self) -> None:
+        self.planned_on: list[str] = []
+        self.failure: BaseException | None = None
+
+    def plan(self, surface: Surface, request: Any) -> LettersPlan:
+        """Refuse a text `refuse`, fail when told to, else plan."""
+        self.planned_on.append(threading.current_thread().name)
+        if self.failure is not None:
+            raise self.failure
+        if surface is not Surface.CLASSIFY:
+            raise UnsupportedSurface(f"letters are not for {surface}")
+        texts = [request.input] if isinstance(request.input, str) else list(request.input)
+        if "refuse" in texts:
+            raise InvalidRequest("input: 'refuse' is not allowed")
+        return LettersPlan(texts)
+
+
+def describe(**members: Any) -> Description:
+    """A description of the letters model."""
+    head = HeadCard(name="default", kind="sequence", labels=["a"], inputs=["text"])
+    known: dict[str, Any] = {
+        "family": "task_heads",
+        "surfaces": [Surface.CLASSIFY],
+        "limits": {"max_input_tokens": 512, "max_inputs": 2048},
+        "parameters": 7,
+        "heads": [head],
+        "question_types": ["letters"],
+    }
+    return Description(**known | members)
+
+
+def load_letters(engine: FakeEngine | None = None, model: LettersModel | None = None, **members: Any) -> LoadedModel:
+    """A loaded letters model."""
+    provenance = Provenance(
+        model_id="letters-base",
+        repo="acme/letters",
+        revision="a" * 40,
+        model_sha256="b" * 64,
+        manifest_sha256="c" * 64,
+        licence="apache-2.0",
+        release_date="2026-03-01",
+    )
+    known: dict[str, Any] = {
+        "model": model or LettersModel(),
+        "engine": engine or FakeEngine(),
+        "description": describe(),
+        "provenance": provenance,
+        "accelerator": "cpu",
+        "accelerator_validated": True,
+        "device": "cpu",
+        "engine_name": "jax",
+        "engine_args": {"batching": "exact"},
+        "numerics": "exact",
+        "memory_bytes": 28,
+        "warm": lambda report: report("compile", 1, 1),
+    }
+    return LoadedModel(**known | members)
+
+
+class Unwatched:
+    """Hears nothing of the loads."""
+
+    def stage(self, name: str, stage: str, done: int, total: int) -> None:
+        """Forget it."""
+
+    def settled(self, served: ServedModel) -> None:
+        """Forget it."""
+
+
+STARTED: list[Process] = []  # ended after each test
+
+
+@dataclass
+class Process:
+    """The process side without HTTP: entries, and how each is loaded."""
+
+    entries: Sequence[ModelEntry] = (ModelEntry(model="acme/letters"),)
+    load: Callable[[ModelEntry, Report], LoadedModel] = lambda entry, report: load_letters()  # noqa: ARG005
+    bounds: Bounds = field(default_factory=Bounds)
+    retries: Retries = field(default_factory=lambda: Retries(seconds=0.0))
+    watcher: LoadWatcher = field(default_factory=Unwatched)
+
+    def __post_init__(self) -> None:
+        self.metrics = Metrics(["/v1/classify", "/v1/embeddings"])
+        self.models = ModelTable([ServedModel(entry) for entry in self.entries])
+        self.pool = planning_pool()
+        self.loader = Loader(
+            self.models,
+            self.load,
+            final=(LookupError,),
+            bounds=self.bounds,
+            retries=self.retries,
+            metrics=self.metrics,
+            pool=self.pool,
+            watcher=self.watcher,
+        )
+        self.service = Service(self.models, self.loader, self.metrics, Limits())
+        STARTED.append(self)
+
+    def up(self) -> Process:
+        """Load every model and wait for it."""
+        self.loader.start()
+        self.loader.join(PATIENCE)
+        assert not self.loader.is_alive
+        return self
+
+    def end(self) -> None:
+        """Stop the threads."""
+        self.loader.stop()
+        self.pool.shutdown(wait=False)
+        for served in self.models.models:
+            if served.live is not None:
+                served.live.scheduler.stop(1.0)
+
+    def sample(self, name: str, **labels: str) -> float | None:
+        """A value of the metrics, None where the series does not exist."""
+        text = self.metrics.render().decode()
+        wanted = f"vllm_srun_{name}" + (
+            "{" + ",".join(f'{key}="{labels[key]}"' for key in sorted(labels)) + "}" if labels else ""
+        )
+        return next((float(line.split()[-1]) for line in text.splitlines() if line.startswith(wanted + " ")), None)
