@@ -1,8 +1,8 @@
 """Converted copies: a package whose weights lie in an Orbax checkpoint, ready for the network, beside its other files.
 
 A copy is a folder with the package's small files, `params/` and the record `converted.json`, which names the package
-it was made from and holds a digest of every file. A folder without a sound record is no copy, and the record is
-written last and the folder moved into place at the end, so a half-written copy is never used.
+it was made from and holds a digest of every file. The folder is moved into place when it is complete, so a half-written
+copy is never used.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from checkpoints.progress import Progress, silent
 
 if TYPE_CHECKING:
     from checkpoints.loading import ParamTree
-    from checkpoints.package import LoadedPackage, Verified
 
 RECORD: Final = "converted.json"
 PARAMS: Final = "params"
 FORMAT: Final = "vela-jax-converted/1"
 _WEIGHTS: Final = "model.safetensors"
+_GRAPHS: Final = "onnx/"  # only the names of graphs matter here
+_REMEDY: Final = "remove the copy and convert again"
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -42,7 +43,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     parameters: int
     model_sha256: str  # of the package that it was made from
     package_files: list[str]  # that the package had
-    contents: dict[str, str]  # SHA-256 of every other file of the copy
+    contents: dict[str, str] = {}  # SHA-256 of every other file of the copy
 
     def original(self, folder: PackageFolder) -> PackageFolder:
         """The folder as its package's readers see it: with the files that were left out."""
@@ -75,9 +76,6 @@ def check(folder: PackageFolder, record: Record, progress: Progress = silent) ->
         raise PackageError(f"{', '.join(wrong)} in {folder.root} differ from {RECORD}: {_REMEDY}")
 
 
-_REMEDY: Final = "remove the copy and convert again"
-
-
 def restore(folder: PackageFolder, abstract: ParamTree, device: jax.Device | None = None) -> ParamTree:
     """The param tree of a copy whose files were checked."""
     import orbax.checkpoint as ocp  # a second to import; packages as released never need it
@@ -95,46 +93,38 @@ def restore(folder: PackageFolder, abstract: ParamTree, device: jax.Device | Non
     )
 
 
-def write_copy(verified: Verified, loaded: LoadedPackage, output: Path) -> Path:
-    """Write a converted copy of a loaded package to `output`, which must not exist. Raises PackageError."""
+def write_copy(folder: PackageFolder, record: Record, params: ParamTree, output: Path) -> Path:
+    """Write a converted copy of the package in `folder` to `output`, which must not exist. Raises PackageError.
+
+    `record` says what was converted; its `contents` are filled in here.
+    """
     output = Path(os.path.abspath(output))  # Orbax takes absolute paths only
     if output.exists() or output.is_symlink():
         raise PackageError(f"{output} exists already: choose another output")
     output.parent.mkdir(parents=True, exist_ok=True)
     staged = output.with_name(f".{output.name}.{secrets.token_hex(4)}.part")
     try:
-        _write_contents(verified, loaded, staged)
+        _write_contents(folder, record, params, staged)
         staged.rename(output)
     finally:
         shutil.rmtree(staged, ignore_errors=True)
     return output
 
 
-def _write_contents(verified: Verified, loaded: LoadedPackage, staged: Path) -> None:
+def _write_contents(folder: PackageFolder, record: Record, params: ParamTree, staged: Path) -> None:
     import orbax.checkpoint as ocp
 
     staged.mkdir()
-    for name in verified.reading.files:
-        if name != _WEIGHTS and not name.startswith("onnx/"):
+    for name in record.package_files:
+        if name != _WEIGHTS and not name.startswith(_GRAPHS):
             (staged / name).parent.mkdir(exist_ok=True)
-            shutil.copyfile(verified.folder.path(name), staged / name)
-    arrays: dict[str, Any] = {_name(path): leaf[...] for path, leaf in nnx.to_flat_state(loaded.params)}
+            shutil.copyfile(folder.path(name), staged / name)
+    arrays: dict[str, Any] = {_name(path): leaf[...] for path, leaf in nnx.to_flat_state(params)}
     with ocp.StandardCheckpointer() as checkpointer:
         checkpointer.save(staged / PARAMS, arrays)
-    folder = PackageFolder(staged)
-    provenance = loaded.provenance
-    record = Record(
-        format=FORMAT,
-        name=provenance.name,
-        repo=provenance.repo,
-        revision=provenance.revision,
-        licences=list(verified.licences),
-        parameters=provenance.parameters,
-        model_sha256=provenance.model_sha256,
-        package_files=sorted(verified.reading.files),
-        contents=file_digests(folder, folder.names()),
-    )
-    (staged / RECORD).write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
+    copy = PackageFolder(staged)
+    complete = msgspec.structs.replace(record, contents=file_digests(copy, copy.names()))
+    (staged / RECORD).write_bytes(msgspec.json.format(msgspec.json.encode(complete), indent=1) + b"\n")
 
 
 def _name(path: tuple[Any, ...]) -> str:

@@ -214,7 +214,18 @@ def convert(
     """Write a converted copy of a package to `output`; the copy is a package that `resolve` takes."""
     package = resolve(argument, revision=revision, hub=hub, progress=progress)
     verified = verify(package, None, accepted_licences, progress)
-    return converted.write_copy(verified, load(verified, None, progress), output)
+    source = verified.provenance
+    record = converted.Record(
+        format=converted.FORMAT,
+        name=source.name,
+        repo=source.repo,
+        revision=source.revision,
+        licences=list(verified.licences),
+        parameters=source.parameters,
+        model_sha256=source.model_sha256,
+        package_files=sorted(verified.reading.files),
+    )
+    return converted.write_copy(verified.folder, record, load(verified, None, progress).params, output)
 
 
 def _abstract(reading: Reading) -> tuple[Any, ParamTree]:
