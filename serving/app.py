@@ -1,0 +1,48 @@
+"""The HTTP application, put together in one place."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from blacksheep import Application, Request, Response
+
+from serving.http.edge import Edge
+from serving.http.errors import failure_of
+from serving.http.responses import error_response
+from serving.routes.models import model, models
+from serving.routes.operations import api_document, exposition, health, liveness
+from serving.routes.router import ExactRouter
+from serving.routes.service import Metrics, Service
+from serving.routes.surfaces import SURFACE_ROUTES, SurfaceHandler
+
+MAX_REQUEST_BYTES: Final = 8 * 1024 * 1024
+
+
+def build_app(service: Service, metrics: Metrics, *, max_request_bytes: int = MAX_REQUEST_BYTES) -> Edge:
+    """Give the ASGI application over a service; its lifespan ends with `service.stop()`."""
+    app = Application(router=_routes(service, metrics, max_request_bytes))
+    app.exceptions_handlers[Exception] = _answer_exception
+
+    async def stop(_: Application) -> None:
+        await service.stop()
+
+    app.on_stop += stop
+    return Edge(app)
+
+
+def _routes(service: Service, metrics: Metrics, max_request_bytes: int) -> ExactRouter:
+    router = ExactRouter()
+    surfaces = SurfaceHandler(service, metrics, max_request_bytes)
+    for route in SURFACE_ROUTES:
+        router.add_post(route.path, surfaces.bind(route))
+    router.add_read("/v1/models", models(service))
+    router.add_read("/v1/models/{path:id}", model(service))
+    router.add_read("/health", health(service))
+    router.add_read("/health/live", liveness(service))
+    router.add_read("/metrics", exposition(metrics))
+    router.add_read("/openapi.yaml", api_document())
+    return router
+
+
+async def _answer_exception(app: Application, request: Request, error: Exception) -> Response:  # noqa: ARG001
+    return error_response(failure_of(error))
