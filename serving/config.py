@@ -14,6 +14,7 @@ import yaml
 
 from serving.devices import check_device
 from serving.sockets import Address
+from vela_jax.forward.engine_args import EngineArgs, read_engine_args
 
 FAMILIES: Final = ("task_heads",)
 ENGINES: Final = ("auto", "jax")
@@ -66,6 +67,10 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
             check_device(self.device)
         except ValueError as error:
             raise ConfigError(f"device: {error}") from None
+        try:
+            read_engine_args(self.engine_args)
+        except ValueError as error:
+            raise ConfigError(str(error)) from None
         budget = self.memory_budget_gib
         if budget is not None and not (math.isfinite(budget) and budget > 0):
             raise ConfigError(f"memory_budget_gib must be a finite number above 0, got {budget}")
@@ -112,9 +117,10 @@ class PackageSources:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything a serving process is told at its start."""
+    """Everything a serving process is told at its start; an entry's own `engine_args` go before those here."""
 
     entries: tuple[ModelEntry, ...]
+    engine_args: EngineArgs = field(default_factory=EngineArgs)
     bounds: Bounds = field(default_factory=Bounds)
     limits: Limits = field(default_factory=Limits)
     retries: Retries = field(default_factory=Retries)
@@ -122,8 +128,11 @@ class Settings:
     sources: PackageSources = field(default_factory=PackageSources)
 
 
-def read_models_file(path: Path) -> tuple[ModelEntry, ...]:
-    """Read the entries of a models file (YAML). Raises ConfigError naming the file and the entry at fault."""
+def read_models_file(path: Path, memory_budget_gib: float | None = None) -> tuple[ModelEntry, ...]:
+    """Read the entries of a models file (YAML); the memory budget is for entries without their own.
+
+    Raises ConfigError naming the file and the entry at fault.
+    """
     try:
         document = yaml.safe_load(path.read_bytes())
     except OSError as error:
@@ -137,7 +146,10 @@ def read_models_file(path: Path) -> tuple[ModelEntry, ...]:
         raise ConfigError(f"{path}: models must be a list of at least one entry, got {_shape(models)}")
     entries = tuple(_read_entry(value, f"{path}: models[{index}]") for index, value in enumerate(models))
     check_names(entries, f"{path}: ")
-    return entries
+    return tuple(
+        msgspec.structs.replace(entry, memory_budget_gib=entry.memory_budget_gib or memory_budget_gib)
+        for entry in entries
+    )
 
 
 def check_names(entries: Sequence[ModelEntry], where: str = "") -> None:

@@ -44,7 +44,7 @@ class LoadWatcher(Protocol):
 class Loader:
     """Brings every model up, in order; a model that fails leaves the others serving.
 
-    `final` lists the exceptions that no retry can mend. Everything else is tried again, after the other
+    `is_final` knows the failures that no retry can mend. Everything else is tried again, after the other
     models, until the attempts are used up.
     """
 
@@ -53,7 +53,7 @@ class Loader:
         models: ModelTable,
         load: LoadModel,
         *,
-        final: tuple[type[Exception], ...],
+        is_final: Callable[[Exception], bool],
         bounds: Bounds,
         retries: Retries,
         metrics: Metrics,
@@ -62,7 +62,7 @@ class Loader:
     ) -> None:
         self._models = models
         self._load = load
-        self._final = (*final, golden.GoldenCheckFailed)
+        self._is_final = is_final
         self._bounds = bounds
         self._retries = retries
         self._metrics = metrics
@@ -165,9 +165,10 @@ class Loader:
         """Let go of what was loaded; tells whether no further attempt follows."""
         served.loaded = None
         reason = f"{type(error).__name__}: {error}"
-        if isinstance(error, golden.GoldenCheckFailed):
+        unsound = isinstance(error, golden.GoldenCheckFailed)
+        if unsound:
             served.golden = golden.FAILED
-        is_last = isinstance(error, self._final) or attempt >= self._retries.attempts
+        is_last = unsound or self._is_final(error) or attempt >= self._retries.attempts
         if is_last:
             served.status = Status(State.FAILED, reason)
             _log.error("model %s failed: %s", served.id, reason)

@@ -248,7 +248,7 @@ class Process:
         self.loader = Loader(
             self.models,
             self.load,
-            final=(LookupError,),
+            is_final=lambda error: isinstance(error, LookupError),
             bounds=self.bounds,
             retries=self.retries,
             metrics=self.metrics,

@@ -1,0 +1,131 @@
+"""The `serve` command: puts the process together, serves until a signal, says what can be asked."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from serving.cli.environment import compiled_folder, prepare_environment
+from serving.cli.failure import failing_on
+from serving.cli.progress import Display, DisplayHandler, open_display
+from serving.cli.sample import sample_request
+from serving.cli.settings import read_settings
+from serving.config import ModelEntry, Settings
+from serving.devices import check_device
+from serving.loaded import LoadedModel, Report
+from serving.loader import Loader
+from serving.metrics import Metrics
+from serving.models import ModelTable, ServedModel
+from serving.readiness import State
+from serving.service import Service, planning_pool
+
+
+def serve(arguments: argparse.Namespace) -> int:
+    """Serve models over HTTP until a signal ends the process."""
+    settings = read_settings(arguments)
+    only_cpu = all(check_device(entry.device)[0] == "cpu" for entry in settings.entries)
+    prepare_environment(threads=arguments.threads, only_cpu=only_cpu)
+    display = open_display()
+    logging.basicConfig(level=arguments.log_level.upper(), handlers=[DisplayHandler(display)])
+    try:
+        return _run(settings, compiled_folder(arguments.autotune_cache), display)
+    finally:
+        display.close()
+
+
+def _run(settings: Settings, compiled: Path, display: Display) -> int:
+    from serving.app import build_app
+    from serving.routes.surfaces import SURFACE_ROUTES
+    from serving.server import HttpServer, ServerSettings
+    from serving.sockets import CannotListen
+
+    metrics = Metrics([route.path for route in SURFACE_ROUTES])
+    models = ModelTable([ServedModel(entry) for entry in settings.entries])
+    watcher = Watcher(models, display)
+    loader = Loader(
+        models,
+        _lazy_load(settings, compiled),
+        is_final=_is_final,
+        bounds=settings.bounds,
+        retries=settings.retries,
+        metrics=metrics,
+        pool=planning_pool(),
+        watcher=watcher,
+    )
+    service = Service(models, loader, metrics, settings.limits)
+    app = build_app(service, metrics, max_request_bytes=settings.limits.max_request_bytes)
+
+    def announce(line: str) -> None:
+        display.line(line)
+        watcher.url = line.split()[-1]
+        loader.start()
+
+    server = HttpServer(app, ServerSettings(settings.address))
+    try:
+        with failing_on(CannotListen):
+            code = server.run(announce)
+    except KeyboardInterrupt:
+        code = 130
+    if loader.is_alive:
+        _leave(code, display)
+    return code
+
+
+def _lazy_load(settings: Settings, compiled: Path) -> Callable[[ModelEntry, Report], LoadedModel]:
+    """Load models with libraries that are imported at the first load: HTTP answers before they are."""
+
+    def load(entry: ModelEntry, report: Report) -> LoadedModel:
+        report("starting JAX", 0, 0)
+        from serving.assembly import Assembler
+        from vela_jax.forward.compilation_cache import keep_compiled
+
+        keep_compiled(compiled)
+        return Assembler(settings.sources, settings.engine_args).load(entry, report)
+
+    return load
+
+
+def _is_final(error: Exception) -> bool:
+    from serving.assembly import FINAL_FAILURES
+
+    return isinstance(error, FINAL_FAILURES)
+
+
+def _leave(code: int, display: Display) -> None:
+    """End at once: a thread that compiles or reads weights cannot be stopped, and must not outlive the interpreter."""
+    display.close()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+class Watcher:
+    """Shows the loads, and at their end a request to try."""
+
+    def __init__(self, models: ModelTable, display: Display) -> None:
+        self.url = ""
+        self._models = models
+        self._display = display
+
+    def stage(self, name: str, stage: str, done: int, total: int) -> None:
+        """Show how far a load is."""
+        self._display.stage(name, stage, done, total)
+
+    def settled(self, served: ServedModel) -> None:
+        """Say how a load ended; when no other is left, what can be asked."""
+        if served.status.is_ready:
+            self._display.line(f"{served.id} is ready")
+        states = {each.status.state for each in self._models.models}
+        if states <= {State.READY, State.FAILED}:
+            self._display.close()
+            for text in self._samples():
+                self._display.line(text)
+
+    def _samples(self) -> list[str]:
+        ready = [served for served in self._models.models if served.status.is_ready]
+        single = len(self._models.models) == 1
+        return [sample_request(self.url, served, single) for served in ready[:1]]
