@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vela_jax.contract import EXPIRED, Answer, Plan, Result, Surface
-from vela_jax.families.task_heads.model import Facts, TaskHeadsModel, build_model
+from vela_jax.families.task_heads.facts import Facts
+from vela_jax.families.task_heads.model import TaskHeadsModel, build_model
 from vela_jax.families.task_heads.spec import (
     ClassifierSpec,
     Exit,
@@ -43,7 +44,7 @@ def head_config(labels: int) -> ClassifierConfig:
 
 def classifier(kind: Kind, *labels: str, **members: Any) -> TaskHeadsModel:
     spec = ClassifierSpec(kind, labels, Pooling.CLS, head_config(len(labels)), **members)
-    return build_model(spec, tokenizer(), DEPTH, Facts(LIMIT, 1000))
+    return build_model(spec, tokenizer(), DEPTH, Facts(LIMIT, 1000, "ef" * 32))
 
 
 def sequence() -> TaskHeadsModel:
@@ -71,12 +72,12 @@ def nli() -> TaskHeadsModel:
 def pooled(*, normalized: bool = True) -> TaskHeadsModel:
     prompts = {"query": "find: ", "document": ""}
     spec = PooledSpec(Pooling.MEAN, (4, 2), (1, 3), normalized, final_norm_exits=False, prompts=prompts)
-    return build_model(spec, tokenizer(), DEPTH, Facts(LIMIT, 1000))
+    return build_model(spec, tokenizer(), DEPTH, Facts(LIMIT, 1000, "ef" * 32))
 
 
 def relevance() -> TaskHeadsModel:
     spec = RelevanceSpec((Exit(2, 64), Exit(2, 32), Exit(4, 64)), Exit(4, 64))
-    return build_model(spec, tokenizer(), DEPTH, Facts(LIMIT, 1000))
+    return build_model(spec, tokenizer(), DEPTH, Facts(LIMIT, 1000, "ef" * 32))
 
 
 def plan(model: TaskHeadsModel, surface: Surface, body: Mapping[str, Any]) -> Plan:

@@ -25,7 +25,9 @@ def test_an_answer() -> None:
     np.testing.assert_allclose(first["embedding"], np.array(ROW) / 13, atol=1e-7)
     assert first["input"] == {"tokens": 4, "processed_tokens": 4, "truncated": False}
     assert answer.body["usage"] == {"prompt_tokens": 7, "total_tokens": 7}
-    assert answer.meta == {"representation": {"layer": 3, "dimension": 4, "normalized": True}}
+    assert answer.meta == {
+        "representation": {"model_sha256": "ef" * 32, "layer": 3, "dimension": 4, "normalized": True}
+    }
 
 
 def test_a_vector_is_cut_before_it_is_normalised() -> None:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from vela_jax.contract import Answer, InvalidRequest, ItemError, Result, Row
+from vela_jax.families.task_heads.facts import MAX_INPUTS
 from vela_jax.families.task_heads.items import Item, Planned, outcomes, plan_each, rows_of, tokens_of
 from vela_jax.families.task_heads.settings import Settings, settle
 from vela_jax.families.task_heads.spec import ClassifierSpec
 from vela_jax.surfaces.requests import ClassifyRequest
 
 HEAD_NAME = "default"
-MAX_INPUTS = 2048
 
 
 class Head(Protocol):

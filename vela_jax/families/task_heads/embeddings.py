@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vela_jax.contract import Answer, InvalidRequest, ItemError, Readout, Result, Row
+from vela_jax.families.task_heads.facts import MAX_INPUTS, Facts
 from vela_jax.families.task_heads.items import Failed, Item, Outputs, Planned, outcomes, plan_each, rows_of
 from vela_jax.families.task_heads.reading import Texts, read_single
 from vela_jax.families.task_heads.spec import PooledSpec
 from vela_jax.surfaces.requests import EmbeddingsRequest
 from vela_jax.surfaces.usage import ItemUsage
 
-MAX_INPUTS = 2048
 FORMATS = ("float", "base64")
 OVERFLOWS = ("reject", "truncate")
 NORM_EPSILON = 1e-12  # Vela 1.0 format, section 12.2
@@ -50,6 +50,7 @@ class EmbeddingsPlan:
 
     items: tuple[Item, ...]
     representation: Representation
+    model_sha256: str
 
     @property
     def rows(self) -> Sequence[Row]:
@@ -63,7 +64,12 @@ class EmbeddingsPlan:
         tokens = sum(item.usage.processed for item in self.items if isinstance(item, Planned))
         usage = {"prompt_tokens": tokens, "total_tokens": tokens}
         shown = self.representation
-        meta = {"layer": shown.layer, "dimension": shown.dimension, "normalized": shown.normalized}
+        meta = {
+            "model_sha256": self.model_sha256,
+            "layer": shown.layer,
+            "dimension": shown.dimension,
+            "normalized": shown.normalized,
+        }
         return Answer({"object": "list", "data": data, "usage": usage}, {"representation": meta}, tokens)
 
     def _entry(self, index: int, item: Item, outcome: Outputs | ItemError) -> dict[str, Any]:
@@ -77,16 +83,16 @@ class EmbeddingsPlan:
         return entry
 
 
-def plan_embeddings(request: EmbeddingsRequest, spec: PooledSpec, texts: Texts, limit: int) -> EmbeddingsPlan:
+def plan_embeddings(request: EmbeddingsRequest, spec: PooledSpec, texts: Texts, facts: Facts) -> EmbeddingsPlan:
     """Check what the model offers, then read every text with its prompt before it."""
     representation = _representation(request, spec)
     prompt = _prompt(request, spec)
-    budget = _budget(request, limit)
+    budget = _budget(request, facts.max_input_tokens)
     truncate = request.options.overflow == "truncate"
     readout = Readout(f"pooled.{representation.layer}", representation.layer)
     inputs = _inputs(request.input)
     items = plan_each(inputs, lambda text: _plan_text(texts, readout, prompt + text, budget, truncate=truncate))
-    return EmbeddingsPlan(items, representation)
+    return EmbeddingsPlan(items, representation, facts.model_sha256)
 
 
 def _plan_text(texts: Texts, readout: Readout, text: str, budget: int, *, truncate: bool) -> Item:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from vela_jax.contract import Plan, Readout, Surface, UnsupportedSurface
-from vela_jax.families.task_heads.classify import HEAD_NAME, MAX_INPUTS, Head, plan_classify
+from vela_jax.families.task_heads.classify import HEAD_NAME, Head, plan_classify
 from vela_jax.families.task_heads.embeddings import plan_embeddings
+from vela_jax.families.task_heads.facts import Facts
 from vela_jax.families.task_heads.grounded import GroundedHead
 from vela_jax.families.task_heads.nli import QUESTION_TYPES, entailment_index, plan_decisions
 from vela_jax.families.task_heads.reading import Texts
@@ -18,21 +18,6 @@ from vela_jax.families.task_heads.spec import ClassifierSpec, Exit, Kind, Pooled
 from vela_jax.families.task_heads.token import TokenHead
 from vela_jax.surfaces.card import Description, EmbeddingCard, ExitCard, HeadCard, RerankCard, WindowCard
 from vela_jax.text.tokenizer import TextTokenizer
-
-FAMILY = "task_heads"
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What a model of any kind reports of itself."""
-
-    max_input_tokens: int
-    parameters: int
-
-    def describe(self, surfaces: list[Surface], **members: Any) -> Description:
-        """The family's part of the card."""
-        limits = {"max_input_tokens": self.max_input_tokens, "max_inputs": MAX_INPUTS}
-        return Description(family=FAMILY, surfaces=surfaces, limits=limits, parameters=self.parameters, **members)
 
 
 class ClassifierModel:
@@ -76,7 +61,7 @@ class PooledModel:
         """Validate, render and tokenize."""
         if surface is not Surface.EMBEDDINGS:
             raise UnsupportedSurface(_unsupported(surface, self.describe()))
-        return plan_embeddings(request, self._spec, self._texts, self._facts.max_input_tokens)
+        return plan_embeddings(request, self._spec, self._texts, self._facts)
 
     def describe(self) -> Description:
         """The family's part of the card."""

@@ -89,11 +89,12 @@ def build_network(
     return RelevanceNetwork(config, spec, rngs=rngs)
 
 
-def pure_network(graphdef: Any, params: Any, max_length: int, depths: tuple[int, ...]) -> Network:
+def pure_network(graphdef: Any, params: Any, max_length: int) -> Network:
     """A split network as the engine runs it: the graph is merged while tracing only."""
 
     def apply(params: Any, ids: jax.Array, lengths: jax.Array, depth: int) -> Mapping[str, jax.Array]:
         readouts: Readouts = nnx.merge(graphdef, params)(ids, lengths, depth)
         return readouts
 
+    depths: tuple[int, ...] = nnx.merge(graphdef, params).depths
     return Network(apply, params, max_length, depths)

@@ -1,0 +1,131 @@
+"""From a configured entry to a loaded model: package, engine and card joined on the entry's device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from checkpoints.files import PackageError
+from checkpoints.hub import Hub
+from checkpoints.package import WEIGHTS, LoadedPackage, Verified, load, resolve, verify
+from serving.config import ModelEntry, PackageSources
+from serving.devices import DeviceMissing, Placement, place
+from serving.loaded import LoadedModel, Provenance, Report
+from vela_jax.families.task_heads.facts import Facts
+from vela_jax.families.task_heads.model import TaskHeadsModel, build_model
+from vela_jax.families.task_heads.networks import pure_network
+from vela_jax.forward.engine import BucketEngine, Network
+from vela_jax.forward.engine_args import EngineArgs, read_engine_args
+from vela_jax.layers.config import ConfigError
+from vela_jax.text.envelope import EnvelopeError
+from vela_jax.text.tokenizer import TokenizerError
+
+GIB: Final = 2**30
+SPARE_GIB: Final = 2.0  # activations and compiled code beside the weights (runtime rules, section 8)
+PARAMETER_BYTES: Final = 4  # FP32
+ENGINE: Final = "jax"
+TOKENIZER_STAGE: Final = "checking the tokenizer"
+WARM_STAGE: Final = "compiling buckets"
+
+
+class MemoryBudgetExceeded(Exception):
+    """The model is estimated to need more memory than the operator allows."""
+
+
+FINAL_FAILURES: Final = (
+    PackageError,
+    ConfigError,
+    EnvelopeError,
+    TokenizerError,
+    DeviceMissing,
+    MemoryBudgetExceeded,
+    ValueError,
+)
+"""Failures of a load that no later attempt can mend."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assembler:
+    """Loads configured entries with the process's sources and defaults."""
+
+    sources: PackageSources
+    engine_args: EngineArgs
+
+    def load(self, entry: ModelEntry, report: Report) -> LoadedModel:
+        """Find, verify, read and place the entry's model; `report` is told of each stage.
+
+        Raises one of FINAL_FAILURES for what is wrong for good, anything else for what may pass.
+        """
+        placement = place(entry.device)
+        args = read_engine_args(entry.engine_args, self.engine_args)
+        hub = Hub(self.sources.cache_dir, self.sources.offline)
+        package = resolve(entry.model, revision=entry.revision, hub=hub, progress=report)
+        verified = verify(package, entry.options, self.sources.accepted_licences, report)
+        _require_budget(entry, verified)
+        loaded = load(verified, placement.device, report)
+        report(TOKENIZER_STAGE, 0, 0)
+        facts = Facts(loaded.max_input_tokens, loaded.provenance.parameters, loaded.provenance.model_sha256)
+        model = build_model(loaded.spec, loaded.tokenizer, loaded.backbone.num_hidden_layers, facts)
+        return _join(model, _network(loaded), loaded, args, placement)
+
+
+def _network(loaded: LoadedPackage) -> Network:
+    return pure_network(loaded.graphdef, loaded.params, loaded.max_input_tokens)
+
+
+def _join(
+    model: TaskHeadsModel, network: Network, loaded: LoadedPackage, args: EngineArgs, placement: Placement
+) -> LoadedModel:
+    engine = BucketEngine(network, args, placement.device)
+
+    def warm(report: Report) -> None:
+        engine.warm(lambda done, total: report(WARM_STAGE, done, total))
+
+    return LoadedModel(
+        model=model,
+        engine=engine,
+        description=model.describe(),
+        provenance=_provenance(loaded),
+        accelerator=placement.accelerator,
+        accelerator_validated=placement.validated,
+        device=placement.label,
+        engine_name=ENGINE,
+        engine_args=msgspec.to_builtins(args),
+        numerics=args.numerics,
+        memory_bytes=network.memory_bytes,
+        warm=warm,
+    )
+
+
+def _provenance(loaded: LoadedPackage) -> Provenance:
+    source = loaded.provenance
+    return Provenance(
+        model_id=source.name,
+        repo=source.repo,
+        revision=source.revision,
+        model_sha256=source.model_sha256,
+        manifest_sha256=source.manifest_sha256,
+        licence=source.licence,
+        release_date=_date_of(source.path / WEIGHTS, source.path),
+    )
+
+
+def _date_of(*candidates: Path) -> str:
+    """The day on which the first of the files that exists was written: packages state no date of their own."""
+    path = next(path for path in candidates if path.exists())
+    return datetime.fromtimestamp(path.stat().st_mtime, tz=UTC).strftime("%Y-%m-%d")
+
+
+def _require_budget(entry: ModelEntry, verified: Verified) -> None:
+    if entry.memory_budget_gib is None:
+        return
+    needed = verified.provenance.parameters * PARAMETER_BYTES / GIB + SPARE_GIB
+    if needed > entry.memory_budget_gib:
+        raise MemoryBudgetExceeded(
+            f"{verified.provenance.name} is estimated to need {needed:.2f} GiB, the memory budget is "
+            f"{entry.memory_budget_gib:g} GiB: raise the budget or leave the model out"
+        )

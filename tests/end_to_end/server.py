@@ -1,0 +1,98 @@
+"""A whole server in this process: real packages, real HTTP, on a loopback port of its own."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from serving.app import build_app
+from serving.assembly import FINAL_FAILURES, Assembler
+from serving.config import Bounds, Limits, ModelEntry, PackageSources, Retries
+from serving.loaded import LoadedModel, Report
+from serving.loader import Loader
+from serving.metrics import Metrics
+from serving.models import ModelTable, ServedModel
+from serving.routes.surfaces import SURFACE_ROUTES
+from serving.server import HttpServer, ServerSettings
+from serving.service import Service, planning_pool
+from serving.sockets import Address
+from vela_jax.forward.engine_args import EngineArgs
+
+COLD = EngineArgs(warmup=())
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A started server."""
+
+    url: str
+    port: int
+    models: ModelTable
+    loader: Loader
+
+
+class _Quiet:
+    """A watcher of loads that says nothing."""
+
+    def stage(self, name: str, stage: str, done: int, total: int) -> None:
+        pass
+
+    def settled(self, served: ServedModel) -> None:
+        pass
+
+
+@contextmanager
+def running(
+    entries: Sequence[ModelEntry],
+    *,
+    bounds: Bounds = Bounds(),  # noqa: B008
+    limits: Limits = Limits(),  # noqa: B008
+    args: EngineArgs = COLD,
+    wait: bool = True,
+) -> Iterator[Running]:
+    """Serve the entries; by default wait until every load has settled."""
+    models = ModelTable([ServedModel(entry) for entry in entries])
+    metrics = Metrics([route.path for route in SURFACE_ROUTES])
+    pool = planning_pool()
+    assembler = Assembler(PackageSources(offline=True), args)
+
+    def load(entry: ModelEntry, report: Report) -> LoadedModel:
+        return assembler.load(entry, report)
+
+    loader = Loader(
+        models,
+        load,
+        final=FINAL_FAILURES,
+        bounds=bounds,
+        retries=Retries(attempts=1),
+        metrics=metrics,
+        pool=pool,
+        watcher=_Quiet(),
+    )
+    service = Service(models, loader, metrics, limits)
+    port = free_port()
+    app = build_app(service, metrics, max_request_bytes=limits.max_request_bytes)
+    server = HttpServer(app, ServerSettings(Address(port=port)))
+    started = threading.Event()
+    thread = threading.Thread(target=lambda: server.run(lambda _: started.set()), daemon=True)
+    thread.start()
+    loader.start()
+    assert started.wait(30)
+    if wait:
+        loader.join()
+    try:
+        yield Running(f"http://127.0.0.1:{port}", port, models, loader)
+    finally:
+        server.stop()
+        thread.join(60)
+        pool.shutdown()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
