@@ -46,12 +46,9 @@ _PROSE: Final = (
 _ASCII: Final = "".join(map(chr, range(33, 127)))
 
 
-def _echo() -> str:
-    """Give one line with every printable ASCII character alone, cuts of all classes, and the same again.
-
-    A rule that looks from a character ahead to another one, however far, reads across one of the cuts.
-    """
-    alone = " ".join(_ASCII)
+def _echo(characters: str) -> str:
+    """Give one line with the characters one by one, cuts of all classes, and the characters again."""
+    alone = " ".join(characters)
     return f"{alone} then some plain words as a bridge \u2003 , + 中 and more plain words as a bridge {alone}"
 
 
@@ -68,12 +65,16 @@ def _shown(added: Sequence[str]) -> list[str]:
     return tokens[:4] + tokens[4:][-4:]
 
 
-def joined_texts(added: Sequence[str]) -> list[str]:
-    """Give long texts: all probes joined, and once more with the characters reversed, without added tokens."""
+def long_texts(added: Sequence[str]) -> list[str]:
+    """Give texts for what works over a distance.
+
+    In the first two, a rule that looks from one ASCII character ahead to another, however far on the line, reads
+    across the cuts: they stand in both orders. Then come all probes joined, and again with the characters reversed,
+    without those that hold an added token.
+    """
     texts = probe_texts(added)
     plain = [text for text in texts if not any(token in text for token in added)]
-    echo = _echo()
-    return [echo + "\n" + " ".join(texts) + " " + echo, " ".join(plain)[::-1]]
+    return [_echo(_ASCII), _echo(_ASCII[::-1]), " ".join(texts), " ".join(plain)[::-1]]
 
 
 def run_texts() -> list[str]:

@@ -21,7 +21,7 @@ from vela_jax.text.cuts import (
     kept_in_run,
     solid_length,
 )
-from vela_jax.text.probes import FOLD_REPETITIONS, FOLDS, joined_texts, probe_texts, run_texts, whitespace_texts
+from vela_jax.text.probes import FOLD_REPETITIONS, FOLDS, long_texts, probe_texts, run_texts, whitespace_texts
 from vela_jax.text.tokenizer import Encoded, TextTokenizer
 
 _COMPOSED: Final = 3  # characters that a composing normalizer may join into one: a syllable's three jamo
@@ -77,11 +77,11 @@ def _try_cuts(tokenizer: TextTokenizer, bound: int | None) -> Trust:
     classes = frozenset(CutClass)
     for text in probe_texts(added):
         classes -= _failing_classes(tokenizer, text, _boundaries(text), lookback)
-    joined = joined_texts(added)
-    for text in joined:
+    distant = long_texts(added)
+    for text in distant:
         classes -= _failing_classes(tokenizer, text, _spread(_boundaries(text)), lookback)
     has_margin = bound is not None and bound <= RUN_MARGIN
-    runs = [*run_texts(), *(text * 2 for text in joined)]
+    runs = [*run_texts(), *(text * 2 for text in distant)]
     in_run = has_margin and bool(classes) and all(_run_holds(tokenizer, text) for text in runs)
     in_whitespace = in_run and all(_run_holds(tokenizer, text) for text in whitespace_texts(added))
     return Trust(classes, in_run, in_whitespace, lookback)

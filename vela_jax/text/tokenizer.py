@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import msgspec
 import numpy as np
@@ -66,13 +66,13 @@ class TextTokenizer:
         """Entries of the vocabulary, added tokens included."""
 
     @classmethod
-    def from_json(cls, data: str | bytes) -> TextTokenizer:
+    def from_json(cls, data: str | bytes) -> Self:
         """Build from the content of a `tokenizer.json`.
 
         Raises TokenizerError when the content is not a tokenizer or draws its tokens at random.
         """
-        text = data.decode() if isinstance(data, bytes) else data
         try:
+            text = data.decode() if isinstance(data, bytes) else data
             described = msgspec.json.decode(text, type=_TokenizerFile)
             library = Tokenizer.from_str(text)
         except Exception as error:  # the library raises bare Exception
