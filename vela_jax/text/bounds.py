@@ -59,7 +59,7 @@ class BoundedReader:
         self._characters_per_token: int | None = None
 
     def check(self) -> Trust:
-        """Find out what this tokenizer allows, once; takes about a second.
+        """Find out what this tokenizer allows, once; takes about half a second.
 
         A long text calls it when nobody has before: call it at load to keep it off the first request.
         """
