@@ -27,7 +27,7 @@ def manifest_licences(manifest: Mapping[str, Any]) -> list[str]:
         return [declared]
     if not isinstance(declared, dict):
         raise PackageError("MODEL_MANIFEST.json: licence must be a string or an object with spdx and components")
-    components = declared.get("components") or []
+    components = [] if declared.get("components") is None else declared["components"]
     if not isinstance(components, list) or not all(isinstance(component, dict) for component in components):
         raise PackageError("MODEL_MANIFEST.json: licence.components must be a list of objects")
     found = [declared.get("spdx"), *(component.get("licence") for component in components)]
