@@ -53,7 +53,7 @@ class Loader:
         models: ModelTable,
         load: LoadModel,
         *,
-        is_final: Callable[[Exception], bool],
+        is_final: Callable[[BaseException], bool],
         bounds: Bounds,
         retries: Retries,
         metrics: Metrics,
@@ -111,7 +111,7 @@ class Loader:
         try:
             self._bring_up(served)
             settled = True
-        except Exception as error:
+        except BaseException as error:  # a panic of a native library is no Exception
             settled = self._note_failure(served, error, attempt)
         self._watcher.settled(served)
         return settled
@@ -161,7 +161,7 @@ class Loader:
         served.golden = golden.UNVERIFIED
         served.status = Status(State.READY, None)
 
-    def _note_failure(self, served: ServedModel, error: Exception, attempt: int) -> bool:
+    def _note_failure(self, served: ServedModel, error: BaseException, attempt: int) -> bool:
         """Let go of what was loaded; tells whether no further attempt follows."""
         served.loaded = None
         reason = f"{type(error).__name__}: {error}"
@@ -180,7 +180,7 @@ class Loader:
         return is_last
 
     def _report(self, served: ServedModel, state: State, stage: str, done: int, total: int) -> None:
-        served.status = Status(state, f"{stage}: {done} of {total}" if total else str(stage))
+        served.status = Status(state, f"{stage}, {100 * done // total} % done" if total else str(stage))
         self._watcher.stage(served.id, stage, done, total)
 
 

@@ -30,19 +30,19 @@ def open_display(stream: TextIO | None = None) -> Display:
 
 
 class Lines:
-    """One line a stage, and one each further tenth."""
+    """One line a stage, and one each further quarter."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._last: tuple[str, str, int] | None = None
 
     def stage(self, name: str, stage: str, done: int, total: int) -> None:
-        """Print when the stage or the tenth is another one."""
-        tenth = 10 * done // total if total else 0
-        if self._last == (name, stage, tenth):
+        """Print when the stage or the quarter is another one."""
+        quarter = 4 * done // total if total else 0
+        if self._last == (name, stage, quarter):
             return
-        self._last = name, stage, tenth
-        self.line(f"{name}: {stage}" + (f" {10 * tenth} %" if tenth else ""))
+        self._last = name, stage, quarter
+        self.line(f"{name}: {stage}" + (f" {25 * quarter} %" if quarter else ""))
 
     def line(self, text: str) -> None:
         """Print it."""

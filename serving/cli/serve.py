@@ -30,11 +30,19 @@ def serve(arguments: argparse.Namespace) -> int:
     only_cpu = all(check_device(entry.device)[0] == "cpu" for entry in settings.entries)
     prepare_environment(threads=arguments.threads, only_cpu=only_cpu)
     display = open_display()
-    logging.basicConfig(level=arguments.log_level.upper(), handlers=[DisplayHandler(display)])
+    _set_up_logging(arguments.log_level, display)
     try:
         return _run(settings, compiled_folder(arguments.autotune_cache), display)
     finally:
         display.close()
+
+
+def _set_up_logging(level: str, display: Display) -> None:
+    """Show the project's records from `level` on, those of libraries from warnings on unless all is wanted."""
+    logging.basicConfig(level=level.upper(), handlers=[DisplayHandler(display)])
+    if level == "info":
+        for library in ("uvicorn.error", "jax", "httpx", "absl"):
+            logging.getLogger(library).setLevel(logging.WARNING)
 
 
 def _run(settings: Settings, compiled: Path, display: Display) -> int:
@@ -61,7 +69,7 @@ def _run(settings: Settings, compiled: Path, display: Display) -> int:
 
     def announce(line: str) -> None:
         display.line(line)
-        watcher.url = line.split()[-1]
+        watcher.url = line.removeprefix("listening on ").partition(", ")[0]
         loader.start()
 
     server = HttpServer(app, ServerSettings(settings.address))
@@ -79,7 +87,8 @@ def _lazy_load(settings: Settings, compiled: Path) -> Callable[[ModelEntry, Repo
     """Load models with libraries that are imported at the first load: HTTP answers before they are."""
 
     def load(entry: ModelEntry, report: Report) -> LoadedModel:
-        report("starting JAX", 0, 0)
+        if "jax" not in sys.modules:
+            report("starting JAX", 0, 0)
         from serving.assembly import Assembler
         from vela_jax.forward.compilation_cache import keep_compiled
 
@@ -89,7 +98,7 @@ def _lazy_load(settings: Settings, compiled: Path) -> Callable[[ModelEntry, Repo
     return load
 
 
-def _is_final(error: Exception) -> bool:
+def _is_final(error: BaseException) -> bool:
     from serving.assembly import FINAL_FAILURES
 
     return isinstance(error, FINAL_FAILURES)

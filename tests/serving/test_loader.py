@@ -36,7 +36,7 @@ class Diary:
 class Failing:
     """Loads, but only after `failures` attempts of each model named."""
 
-    def __init__(self, error: Exception, **failures: int) -> None:
+    def __init__(self, error: BaseException, **failures: int) -> None:
         self.error = error
         self.failures = failures
         self.order: list[str] = []
@@ -100,9 +100,9 @@ def test_states_and_reasons_while_loading() -> None:
     assert seen == [
         ("loading", "starting to load"),
         ("loading", "download"),
-        ("loading", "read: 3 of 4"),
+        ("loading", "read, 75 % done"),
         ("warming", "warm-up"),
-        ("warming", "compile: 1 of 2"),
+        ("warming", "compile, 50 % done"),
     ]
 
 
@@ -122,6 +122,11 @@ def test_another_failure_is_tried_again_after_the_other_models() -> None:
     assert load.order == ["a", "b", "a", "a"]
     assert states(process) == ["ready", "ready"]
     assert diary.ends[0] == ("a", State.LOADING, "attempt 1 of 5 failed, next in 0 s: OSError: no route")
+
+
+def test_a_panic_of_a_native_library_does_not_end_the_loader() -> None:
+    process = Process([A, B], load=Failing(SystemExit("panic"), a=9)).up()
+    assert states(process) == ["failed", "ready"]
 
 
 def test_attempts_run_out() -> None:
