@@ -135,7 +135,9 @@ def test_many_faults_are_cut(tmp_path: Path) -> None:
 def test_two_keys_of_one_parameter_are_refused(tmp_path: Path) -> None:
     doubled = KeyMap((*MAP.rules, Rule("gain", ("backbone", "norm"))))
     file = source(tmp_path, SOUND | {"gain": np.zeros(3, np.float32)}).file
-    with pytest.raises(PackageError, match=r"w\.safetensors: gain and model\.norm are one parameter|must have the prefix"):
+    with pytest.raises(
+        PackageError, match=r"w\.safetensors: gain and model\.norm are one parameter|must have the prefix"
+    ):
         plan_fills(abstract(), [Source(file, doubled, "model.")])
 
 
