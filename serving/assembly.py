@@ -18,6 +18,7 @@ from serving.loaded import LoadedModel, Provenance, Report
 from vela_jax.families.task_heads.facts import Facts
 from vela_jax.families.task_heads.model import TaskHeadsModel, build_model
 from vela_jax.families.task_heads.networks import pure_network
+from vela_jax.families.task_heads.reading import Texts
 from vela_jax.forward.engine import BucketEngine, Network
 from vela_jax.forward.engine_args import EngineArgs, read_engine_args
 from vela_jax.layers.config import ConfigError
@@ -69,7 +70,9 @@ class Assembler:
         loaded = load(verified, placement.device, report)
         report(TOKENIZER_STAGE, 0, 0)
         facts = Facts(loaded.max_input_tokens, loaded.provenance.parameters, loaded.provenance.model_sha256)
-        model = build_model(loaded.spec, loaded.tokenizer, loaded.backbone.num_hidden_layers, facts)
+        texts = Texts.of(loaded.tokenizer)
+        texts.reader.check()  # so that the first long text does not wait for it
+        model = build_model(loaded.spec, texts, loaded.backbone.num_hidden_layers, facts)
         return _join(model, _network(loaded), loaded, args, placement)
 
 

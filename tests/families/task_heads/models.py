@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from vela_jax.contract import EXPIRED, Answer, Plan, Result, Surface
 from vela_jax.families.task_heads.facts import Facts
 from vela_jax.families.task_heads.model import TaskHeadsModel, build_model
+from vela_jax.families.task_heads.reading import Texts
 from vela_jax.families.task_heads.spec import (
     ClassifierSpec,
     Exit,
@@ -38,13 +39,18 @@ def tokenizer() -> TextTokenizer:
     return TextTokenizer.from_json((PACKAGES / "pii" / "tokenizer.json").read_bytes())
 
 
+@cache
+def texts() -> Texts:
+    return Texts.of(tokenizer())
+
+
 def head_config(labels: int) -> ClassifierConfig:
     return ClassifierConfig(64, labels, "gelu", classifier_bias=False, norm_eps=1e-5, norm_bias=False)
 
 
 def classifier(kind: Kind, *labels: str, **members: Any) -> TaskHeadsModel:
     spec = ClassifierSpec(kind, labels, Pooling.CLS, head_config(len(labels)), **members)
-    return build_model(spec, tokenizer(), DEPTH, Facts(LIMIT, 1000, "ef" * 32))
+    return build_model(spec, texts(), DEPTH, Facts(LIMIT, 1000, "ef" * 32))
 
 
 def sequence() -> TaskHeadsModel:
@@ -72,12 +78,12 @@ def nli() -> TaskHeadsModel:
 def pooled(*, normalized: bool = True) -> TaskHeadsModel:
     prompts = {"query": "find: ", "document": ""}
     spec = PooledSpec(Pooling.MEAN, (4, 2), (1, 3), normalized, final_norm_exits=False, prompts=prompts)
-    return build_model(spec, tokenizer(), DEPTH, Facts(LIMIT, 1000, "ef" * 32))
+    return build_model(spec, texts(), DEPTH, Facts(LIMIT, 1000, "ef" * 32))
 
 
 def relevance() -> TaskHeadsModel:
     spec = RelevanceSpec((Exit(2, 64), Exit(2, 32), Exit(4, 64)), Exit(4, 64))
-    return build_model(spec, tokenizer(), DEPTH, Facts(LIMIT, 1000, "ef" * 32))
+    return build_model(spec, texts(), DEPTH, Facts(LIMIT, 1000, "ef" * 32))
 
 
 def plan(model: TaskHeadsModel, surface: Surface, body: Mapping[str, Any]) -> Plan:

@@ -14,10 +14,9 @@ from vela_jax.families.task_heads.reading import Texts
 from vela_jax.families.task_heads.rerank import plan_rerank
 from vela_jax.families.task_heads.sequence import ScoresHead, SequenceHead
 from vela_jax.families.task_heads.settings import default_overflow, default_window
-from vela_jax.families.task_heads.spec import ClassifierSpec, Exit, Kind, PooledSpec, RelevanceSpec
+from vela_jax.families.task_heads.spec import ClassifierSpec, Exit, Kind, PooledSpec, RelevanceSpec, Spec
 from vela_jax.families.task_heads.token import TokenHead
 from vela_jax.surfaces.card import Description, EmbeddingCard, ExitCard, HeadCard, RerankCard, WindowCard
-from vela_jax.text.tokenizer import TextTokenizer
 
 
 class ClassifierModel:
@@ -101,11 +100,8 @@ class RelevanceModel:
 TaskHeadsModel = ClassifierModel | PooledModel | RelevanceModel
 
 
-def build_model(
-    spec: ClassifierSpec | PooledSpec | RelevanceSpec, tokenizer: TextTokenizer, depth: int, facts: Facts
-) -> TaskHeadsModel:
-    """Join what the package says with its tokenizer. EnvelopeError when the tokenizer cannot frame texts."""
-    texts = Texts.of(tokenizer)
+def build_model(spec: Spec, texts: Texts, depth: int, facts: Facts) -> TaskHeadsModel:
+    """Join what the package says with the reading of its texts; `depth` is the backbone's last layer."""
     if isinstance(spec, ClassifierSpec):
         return ClassifierModel(spec, texts, depth, facts)
     if isinstance(spec, PooledSpec):
