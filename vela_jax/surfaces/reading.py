@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -11,11 +12,31 @@ from vela_jax.contract import InvalidRequest, Surface
 from vela_jax.surfaces.options import Options
 from vela_jax.surfaces.requests import ClassifyRequest, DecisionsRequest, EmbeddingsRequest, RerankRequest
 
-REQUESTS: Mapping[Surface, type[msgspec.Struct]] = {
-    Surface.CLASSIFY: ClassifyRequest,
-    Surface.EMBEDDINGS: EmbeddingsRequest,
-    Surface.RERANK: RerankRequest,
-    Surface.DECISIONS: DecisionsRequest,
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """A request type with its member names, looked up once."""
+
+    request: type[msgspec.Struct]
+    members: tuple[str, ...]  # sorted
+    required: tuple[str, ...]
+    options: type[Options]
+    option_names: tuple[str, ...]  # sorted
+
+    @classmethod
+    def of(cls, request: type[msgspec.Struct]) -> _Form:
+        fields = {field.encode_name: field for field in msgspec.structs.fields(request)}
+        options = fields["options"].type
+        required = tuple(name for name, field in fields.items() if field.required)
+        names = tuple(sorted(field.encode_name for field in msgspec.structs.fields(options)))
+        return cls(request, tuple(sorted(fields)), required, options, names)
+
+
+_FORMS: Mapping[Surface, _Form] = {
+    Surface.CLASSIFY: _Form.of(ClassifyRequest),
+    Surface.EMBEDDINGS: _Form.of(EmbeddingsRequest),
+    Surface.RERANK: _Form.of(RerankRequest),
+    Surface.DECISIONS: _Form.of(DecisionsRequest),
 }
 
 
@@ -23,10 +44,10 @@ def check_members(surface: Surface, body: Any) -> None:
     """Refuse a body that is no object or has a member that the surface does not know."""
     if not isinstance(body, dict):
         raise InvalidRequest(f"the body must be a JSON object, got {_kind(body)}")
-    allowed = {field.encode_name for field in msgspec.structs.fields(REQUESTS[surface])}
-    unknown = sorted(set(body) - allowed)
+    allowed = _FORMS[surface].members
+    unknown = sorted(name for name in body if name not in allowed)
     if unknown:
-        raise InvalidRequest(f"unknown members {unknown}; {surface} takes {sorted(allowed)}")
+        raise InvalidRequest(f"unknown members {unknown}; {surface} takes {list(allowed)}")
 
 
 def read_request(surface: Surface, body: dict[str, Any]) -> Any:
@@ -34,29 +55,27 @@ def read_request(surface: Surface, body: dict[str, Any]) -> Any:
 
     Raises InvalidRequest for a missing member, a value of a wrong type, an unknown or bad option.
     """
-    request_type = REQUESTS[surface]
-    fields = {field.encode_name: field for field in msgspec.structs.fields(request_type)}
-    options = _read_options(fields["options"].type, body.get("options"))
-    for name, field in fields.items():
-        if name not in body and field.required:
+    form = _FORMS[surface]
+    options = _read_options(form, body.get("options"))
+    for name in form.required:
+        if name not in body:
             raise InvalidRequest(f"{name} is required")
     try:
-        return msgspec.convert({**body, "options": options}, request_type)
+        return msgspec.convert({**body, "options": options}, form.request)
     except msgspec.ValidationError as error:
         raise InvalidRequest(_say(error)) from None
 
 
-def _read_options(options_type: type[Options], value: Any) -> Options:
+def _read_options(form: _Form, value: Any) -> Options:
     """Absent, null and any empty value mean no options."""
     value = value or {}
     if not isinstance(value, dict):
         raise InvalidRequest(f"options must be an object, got {_kind(value)}")
-    allowed = sorted(field.encode_name for field in msgspec.structs.fields(options_type))
-    unknown = sorted(set(value) - set(allowed))
+    unknown = sorted(name for name in value if name not in form.option_names)
     if unknown:
-        raise InvalidRequest(f"unknown options {unknown}; allowed are {allowed}")
+        raise InvalidRequest(f"unknown options {unknown}; allowed are {list(form.option_names)}")
     try:
-        options: Options = msgspec.convert(value, options_type)
+        options = msgspec.convert(value, form.options)
     except msgspec.ValidationError as error:
         raise InvalidRequest(_say(error, "options")) from None
     options.check()
