@@ -61,7 +61,7 @@ def _hint(body: bytes) -> str:
 
 def _check_depth(value: Any) -> None:
     layer = [value]
-    for _ in range(MAX_DEPTH + 1):
+    for _ in range(MAX_DEPTH):
         layer = [child for node in layer for child in _children(node) if isinstance(child, (dict, list))]
         if not layer:
             return
@@ -75,7 +75,7 @@ def _too_deep() -> RequestFailed:
 def _children(node: Any) -> Iterable[Any]:
     if isinstance(node, dict):
         return node.values()
-    return node if isinstance(node, list) else ()
+    return node if isinstance(node, (list, tuple)) else ()
 
 
 def _finite(value: Any) -> bool:
@@ -92,8 +92,8 @@ def _finite(value: Any) -> bool:
 
 
 def _sums_to_finite(node: Any) -> bool:
-    """Tell whether `node` is a list of numbers only, with a finite sum: then all of them are finite."""
-    if not isinstance(node, list) or not node or not isinstance(node[0], float):
+    """Tell whether `node` is a row of numbers only, with a finite sum: then all of them are finite."""
+    if not isinstance(node, (list, tuple)) or not node or not isinstance(node[0], float):
         return False
     try:
         return math.isfinite(sum(node))
