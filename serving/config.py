@@ -111,7 +111,6 @@ class PackageSources:
 
     cache_dir: Path | None = None
     offline: bool = False
-    base_path: Path | None = None
     accepted_licences: tuple[str, ...] = ()
 
 

@@ -4,21 +4,35 @@ from __future__ import annotations
 
 import json
 import shlex
-from typing import Any
+from typing import Any, Final
 
 from serving.golden import cases
 from serving.models import ServedModel
+from vela_jax.contract import Surface
+
+SENTENCES: Final = ("A cat sleeps on the sofa.", "A kitten naps on the couch.", "The stock market fell today.")
+SIMILARITIES: Final = (
+    'import json, sys; v = [entry["embedding"] for entry in json.load(sys.stdin)["data"]]; '
+    '[print(*(f"{sum(map(float.__mul__, a, b)):5.2f}" for b in v)) for a in v]'
+)
+"""Prints the similarity of every pair of vectors as a table."""
 
 
 def sample_request(url: str, served: ServedModel, single: bool) -> str:
-    """A shell command that asks a ready model what it serves; the model is named where several are served."""
+    """A shell command that asks a ready model what it serves; the model is named where several are served.
+
+    Vectors are no sight for a person: an embedder's answer goes on into a table of similarities.
+    """
     loaded = served.loaded
     if loaded is None:
         raise ValueError(f"{served.id} is not loaded")
     surface, body = next(cases(loaded.description))
+    if surface is Surface.EMBEDDINGS:
+        body = {"input": list(SENTENCES)}
     named: dict[str, Any] = body if single else {"model": served.id, **body}
     words = ["curl", "-s", *_target(url, f"/v1/{surface}"), "-d", json.dumps(named, ensure_ascii=False)]
-    return f"try it:\n  {shlex.join(words)}"
+    pipe = f" \\\n    | python3 -c {shlex.quote(SIMILARITIES)}" if surface is Surface.EMBEDDINGS else ""
+    return f"try it:\n  {shlex.join(words)}{pipe}"
 
 
 def _target(url: str, path: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
 
 import pytest
 
@@ -22,11 +23,23 @@ def served(surface: Surface) -> ServedModel:
 
 @pytest.mark.parametrize("surface", [Surface.CLASSIFY, Surface.EMBEDDINGS, Surface.RERANK])
 def test_a_command_for_the_shell(surface: Surface) -> None:
-    first, command = sample_request("http://127.0.0.1:8100", served(surface), single=True).splitlines()
+    text = sample_request("http://127.0.0.1:8100", served(surface), single=True)
+    first, command = text.replace(" \\\n   ", "").split("\n")
     assert first == "try it:"
-    *words, body = shlex.split(command)
+    asked, _, shown = command.partition(" | ")
+    *words, body = shlex.split(asked)
+    assert bool(shown) is (surface is Surface.EMBEDDINGS)
     assert words == ["curl", "-s", f"http://127.0.0.1:8100/v1/{surface}", "-d"]
     assert "model" not in json.loads(body)
+
+
+def test_vectors_are_shown_as_similarities() -> None:
+    command = sample_request("http://h:1", served(Surface.EMBEDDINGS), single=True).rpartition(" | ")[2]
+    vectors = {"data": [{"embedding": [1.0, 0.0]}, {"embedding": [0.6, 0.8]}]}
+    shown = subprocess.run(
+        ["bash", "-c", command], input=json.dumps(vectors), capture_output=True, text=True, check=True
+    )
+    assert shown.stdout.split() == ["1.00", "0.60", "0.60", "1.00"]
 
 
 def test_of_several_models_the_one_asked_is_named() -> None:
