@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from serving.app import build_app
 from serving.assembly import FINAL_FAILURES, Assembler
 from serving.config import Bounds, Limits, ModelEntry, PackageSources, Retries
 from serving.loaded import LoadedModel, Report
-from serving.loader import Loader
+from serving.loader import Loader, LoadModel
 from serving.metrics import Metrics
 from serving.models import ModelTable, ServedModel
 from serving.routes.surfaces import SURFACE_ROUTES
@@ -44,6 +44,10 @@ class _Quiet:
         pass
 
 
+def _as_it_is(load: LoadModel) -> LoadModel:
+    return load
+
+
 @contextmanager
 def running(
     entries: Sequence[ModelEntry],
@@ -51,9 +55,10 @@ def running(
     bounds: Bounds = Bounds(),  # noqa: B008
     limits: Limits = Limits(),  # noqa: B008
     args: EngineArgs = COLD,
+    wrap: Callable[[LoadModel], LoadModel] = _as_it_is,
     wait: bool = True,
 ) -> Iterator[Running]:
-    """Serve the entries; by default wait until every load has settled."""
+    """Serve the entries; by default wait until every load has settled. `wrap` may change how a model is loaded."""
     models = ModelTable([ServedModel(entry) for entry in entries])
     metrics = Metrics([route.path for route in SURFACE_ROUTES])
     pool = planning_pool()
@@ -64,8 +69,8 @@ def running(
 
     loader = Loader(
         models,
-        load,
-        final=FINAL_FAILURES,
+        wrap(load),
+        is_final=lambda error: isinstance(error, FINAL_FAILURES),
         bounds=bounds,
         retries=Retries(attempts=1),
         metrics=metrics,
@@ -88,6 +93,7 @@ def running(
     finally:
         server.stop()
         thread.join(60)
+        loader.join(60)
         pool.shutdown()
 
 

@@ -1,0 +1,169 @@
+"""The promise: an answer has the same bits alone, in any list, at any place, beside any other request."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+import httpx
+import pytest
+
+from tests.end_to_end.asking import ask, classify, embed, rerank, text_of_numbers
+from tests.end_to_end.server import Running
+
+TEXT: Final = "a small cat sat by the river"
+MATES: Final = tuple(
+    " ".join(("the garden is green and the sea is blue", str(number), "word " * size))
+    for number, size in enumerate((0, 3, 1, 60, 7, 2, 90, 5, 4, 0, 200, 6))
+)
+ROUNDS: Final = 20
+CALLERS: Final = 16
+QUERY: Final = "How do I reset my password?"
+DOCUMENTS: Final = ("Open the settings, then choose reset.", *MATES[:10])
+QUESTION: Final = "When was the tower completed?"
+SHORT: Final = {"question": QUESTION, "context": "It was completed in 1889.", "answer": "In 1889 in Rome."}
+LONG: Final = {**SHORT, "context": "the river and " * 130, "answer": "the river is not blue"}
+
+
+def mates(count: int) -> list[str]:
+    return [MATES[number % len(MATES)] + " and" * (number // len(MATES)) for number in range(count)]
+
+
+@pytest.mark.parametrize("size", [2, 3, 8, 33])
+def test_a_text_has_one_vector_alone_and_in_lists(client: httpx.Client, size: int) -> None:
+    (alone,) = embed(client, "embed", TEXT)
+    others = mates(size - 1)
+    for place in {0, size // 2, size - 1}:
+        entries = embed(client, "embed", [*others[:place], TEXT, *others[place:]])
+        assert entries[place] == {**alone, "index": place}
+
+
+@pytest.mark.parametrize("model", ["embedding", "qwen3_embedding", "sentence_bert"])
+def test_every_text_of_a_list_is_as_alone(client: httpx.Client, model: str) -> None:
+    texts = [TEXT, *(mate for mate in MATES if len(mate) < 400), "a", TEXT.upper(), " "]
+    together = embed(client, model, texts)
+    backwards = embed(client, model, texts[::-1])[::-1]
+    alone = [embed(client, model, text)[0] for text in texts]
+    assert all("embedding" in entry for entry in alone)
+    assert (
+        [entry["embedding"] for entry in together]
+        == [entry["embedding"] for entry in backwards]
+        == [entry["embedding"] for entry in alone]
+    )
+
+
+def test_one_text_asked_by_many_at_once_has_one_vector(server: Running) -> None:
+    body = {"model": "embed", "input": TEXT, "encoding_format": "base64"}
+
+    async def ask_often() -> set[str]:
+        vectors = set()
+        async with httpx.AsyncClient(base_url=server.url, timeout=120) as client:
+            for _ in range(ROUNDS):
+                answers = await asyncio.gather(*(client.post("/v1/embeddings", json=body) for _ in range(CALLERS)))
+                vectors |= {answer.json()["data"][0]["embedding"] for answer in answers}
+        return vectors
+
+    assert len(asyncio.run(ask_often())) == 1
+
+
+def test_different_texts_asked_at_once_keep_their_own_vectors(client: httpx.Client, server: Running) -> None:
+    alone = [embed(client, "embed", text)[0]["embedding"] for text in MATES]
+
+    async def ask_all(client: httpx.AsyncClient) -> list[str]:
+        bodies = [{"model": "embed", "input": text, "encoding_format": "base64"} for text in MATES]
+        answers = await asyncio.gather(*(client.post("/v1/embeddings", json=body) for body in bodies))
+        return [answer.json()["data"][0]["embedding"] for answer in answers]
+
+    async def ask_often() -> list[list[str]]:
+        async with httpx.AsyncClient(base_url=server.url, timeout=120) as client:
+            return [await ask_all(client) for _ in range(3)]
+
+    assert all(vectors == alone for vectors in asyncio.run(ask_often()))
+
+
+def test_token_probabilities_are_those_of_the_item_alone(client: httpx.Client) -> None:
+    alone = [_grounded(client, [item])[0] for item in (SHORT, LONG)]
+    assert _grounded(client, [SHORT, LONG]) == alone
+    assert _grounded(client, [LONG, SHORT]) == alone[::-1]
+    assert _grounded(client, [LONG, SHORT, SHORT, LONG, SHORT])[1:3] == [alone[0]] * 2
+
+
+def test_labels_have_the_probabilities_of_the_text_alone(client: httpx.Client) -> None:
+    texts = [mate for mate in MATES if len(mate) < 200]
+    for model in ("sequence", "scores"):
+        together = [_without_index(result) for result in classify(client, model, texts, overflow="reject")]
+        alone = [_without_index(classify(client, model, text, overflow="reject")[0]) for text in texts]
+        assert text_of_numbers(together) == text_of_numbers(alone)
+
+
+def test_logits_of_a_document_are_those_of_the_document_alone(client: httpx.Client) -> None:
+    alone = [rerank(client, "reranker", QUERY, [document])[0] for document in DOCUMENTS]
+    for documents in (DOCUMENTS, DOCUMENTS[::-1], DOCUMENTS[:4], DOCUMENTS[3:]):
+        together = rerank(client, "reranker", QUERY, list(documents))
+        for index, document in enumerate(documents):
+            expected = alone[DOCUMENTS.index(document)]
+            assert text_of_numbers(together[index]["logit"]) == text_of_numbers(expected["logit"])
+            assert together[index]["relevance_score"] == expected["relevance_score"]
+
+
+def test_an_order_of_documents_does_not_depend_on_how_many_are_asked_about(client: httpx.Client) -> None:
+    documents = [f"{mate} number {number}" for number, mate in enumerate(mates(32)) if len(mate) < 400]
+    logits = []
+    for size in (1, 4, len(documents)):
+        found: list[float] = []
+        for start in range(0, len(documents), size):
+            results = rerank(client, "reranker", QUERY, documents[start : start + size])
+            found += [results[index]["logit"] for index in sorted(results)]
+        logits.append(found)
+    assert logits[0] == logits[1] == logits[2]
+
+
+def test_decisions_are_those_of_the_question_alone(client: httpx.Client) -> None:
+    questions: dict[str, Any] = {
+        "topic": {
+            "type": "choice",
+            "instructions": "This text is about {label}.",
+            "criteria": {"code": "programming", "math": None, "river": "a river"},
+        },
+        "true": {"type": "noul", "instructions": "the text names a river"},
+    }
+    body = {"model": "nli", "state": TEXT}
+    together = ask(client, "/v1/decisions", {**body, "questions": questions})["answers"]
+    backwards = ask(client, "/v1/decisions", {**body, "questions": dict(reversed(questions.items()))})["answers"]
+    for name, question in questions.items():
+        alone = ask(client, "/v1/decisions", {**body, "questions": {name: question}})["answers"][name]
+        assert text_of_numbers(alone) == text_of_numbers(together[name]) == text_of_numbers(backwards[name])
+
+
+def test_other_exits_and_dimensions_between_change_no_answer(client: httpx.Client) -> None:
+    # 17, 18 and 31 tokens: all of one bucket.
+    texts = [" ".join("a" * count) for count in (13, 14, 25)]
+    first: dict[str, str] = {}
+    for number, text in enumerate([texts[place] for place in (0, 1, 0, 2, 0, 1)] * 2):
+        vector = embed(client, "embed", text)[0]["embedding"]
+        assert first.setdefault(text, vector) == vector
+        embed(client, "embed", text, layer=(1, 3)[number % 2], dimensions=(72, 64)[number % 2])
+        rerank(client, "reranker", QUERY, [text], layer=2, dimensions=32)
+    for layer in (1, 3):
+        alone = embed(client, "embed", texts[0], layer=layer)[0]["embedding"]
+        assert embed(client, "embed", texts, layer=layer)[0]["embedding"] == alone
+        assert alone != first[texts[0]]
+
+
+def test_the_order_of_a_full_list_is_kept(client: httpx.Client) -> None:
+    texts = [f"n{number}" for number in range(2048)]
+    entries = embed(client, "embed", texts)
+    assert [entry["index"] for entry in entries] == list(range(2048))
+    for number in range(0, 2048, 103):
+        assert embed(client, "embed", texts[number])[0]["embedding"] == entries[number]["embedding"]
+
+
+def _grounded(client: httpx.Client, items: list[dict[str, str]]) -> list[str]:
+    """Answers as text, with the probabilities of every token."""
+    results = classify(client, "grounded", items, return_tokens=True)
+    return [text_of_numbers(_without_index(result)) for result in results]
+
+
+def _without_index(result: dict[str, Any]) -> dict[str, Any]:
+    assert "error" not in result
+    return {name: value for name, value in result.items() if name != "index"}
