@@ -18,6 +18,7 @@ from typing import Any, Final
 import uvicorn
 
 from serving.http.exchange import App
+from serving.http.protocol import Protocol
 from serving.sockets import Address, listening, url_of
 
 KEEP_ALIVE_SECONDS: Final = 75
@@ -53,7 +54,7 @@ class HttpServer:
             uvicorn.Config(
                 app,
                 loop="uvloop",
-                http="httptools",
+                http=Protocol,
                 ws="none",
                 lifespan="on",
                 timeout_keep_alive=KEEP_ALIVE_SECONDS,

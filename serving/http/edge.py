@@ -16,6 +16,11 @@ LINGER_SECONDS: Final = 2.0
 """How long the end of a response waits for the rest of a request body that was refused unread."""
 
 
+def new_request_id() -> bytes:
+    """Give an ID that no other exchange has."""
+    return secrets.token_hex(16).encode()
+
+
 class Edge:
     """Wraps the application: request IDs on every response, and a JSON answer when the application broke.
 
@@ -55,7 +60,7 @@ class _Outlet:
         """Pass a message on, with the request ID when it starts the response."""
         if message["type"] == "http.response.start":
             self._started = True
-            request_id = secrets.token_hex(16).encode()
+            request_id = new_request_id()
             headers = list(message["headers"])
             headers += ((b"x-typesafe-request-id", request_id), (b"x-request-id", request_id))
             message["headers"] = headers
