@@ -56,7 +56,10 @@ HEADS: Final[dict[str, tuple[Read, int]]] = {
     **{model: (embedded(model), SMALL[model]) for model in ("embedding", "qwen3_embedding", "sentence_bert")},
     **{model: (classified(model, words), 96) for model in ("sequence", "scores", "spans")},
     "pair": (classified("sequence", lambda count: {"text": words(count), "text_pair": "the river"}), 96),
-    "grounded": (classified("grounded", lambda count: {"context": words(count), "answer": "the river"}), SMALL["grounded"]),
+    "grounded": (
+        classified("grounded", lambda count: {"context": words(count), "answer": "the river"}),
+        SMALL["grounded"],
+    ),
     "rerank": (ranked, SMALL["reranker"]),
     "decisions": (decided, SMALL["nli"]),
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -107,7 +106,7 @@ class Reading:
 
 
 @pytest.fixture
-def reading(monkeypatch: pytest.MonkeyPatch, server: Running) -> Iterator[Reading]:
+def reading(monkeypatch: pytest.MonkeyPatch, server: Running) -> Reading:
     counted = Reading()
     encoding = TextTokenizer._encoding
 
