@@ -16,6 +16,7 @@ from vela_jax.contract import Batch, Row
 from vela_jax.forward.batches import plan_batches
 from vela_jax.forward.buckets import Ladder, count_ladder, length_ladder
 from vela_jax.forward.engine_args import EngineArgs
+from vela_jax.layers.compiler import compiler_options
 
 Outputs = Mapping[str, jax.Array]
 Shape = tuple[int, int, int]  # (rows, length, depth)
@@ -106,7 +107,8 @@ class BucketEngine:
         sharding = jax.sharding.SingleDeviceSharding(self._device)
         spec = partial(jax.ShapeDtypeStruct, dtype=jnp.int32, sharding=sharding)
         apply = jax.jit(partial(_at_depth, self._apply, depth))
-        return apply.lower(self._params, spec((count, length)), spec((count,))).compile()
+        lowered = apply.lower(self._params, spec((count, length)), spec((count,)))
+        return lowered.compile(compiler_options(self._device.platform))
 
     def _gather(self, rows: Sequence[Row], batch: Batch, outputs: Outputs) -> list[NDArray[np.float32]]:
         names = {rows[index].readout.name for index in batch.indices}
