@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,10 @@ def reply(surface, body):
     return {"body": body}
 
 class Slow(FakeService):
+    async def answer(self, *asked):
+        print("asked", flush=True)
+        return await super().answer(*asked)
+
     async def stop(self):
         print("stopped", flush=True)
 
@@ -98,8 +102,18 @@ def asking(child: subprocess.Popen[str], body: bytes = b"[1]") -> Iterator[Conne
         closing(Connection(sock)) as connection,
     ):
         connection.send(request_bytes(body))
-        time.sleep(0.2)
+        assert line(child) == "asked"
         yield connection
+
+
+def wait_until_refused(port: int) -> None:
+    """Wait until the server takes no more connections."""
+    deadline = time.monotonic() + PATIENCE
+    with suppress(ConnectionRefusedError):
+        while time.monotonic() < deadline:
+            socket.create_connection(("127.0.0.1", port), timeout=PATIENCE).close()
+            time.sleep(0.02)
+        raise AssertionError("connections are still taken")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -107,9 +121,7 @@ def test_a_signal_lets_requests_in_flight_finish(number: signal.Signals) -> None
     with process() as child, asking(child) as connection:
         port = connection.sock.getpeername()[1]
         child.send_signal(number)
-        time.sleep(0.3)
-        with pytest.raises(OSError, match="refused"):
-            socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+        wait_until_refused(port)
         let_go(child)
         answer = connection.read()
         assert (answer.status, answer.json()) == (200, {"body": [1]})
@@ -121,9 +133,9 @@ def test_a_signal_lets_requests_in_flight_finish(number: signal.Signals) -> None
 
 def test_a_second_signal_gives_up_waiting() -> None:
     with process() as child, asking(child) as connection:
-        for _ in range(2):
-            child.send_signal(signal.SIGTERM)
-            time.sleep(0.2)
+        child.send_signal(signal.SIGTERM)
+        wait_until_refused(connection.sock.getpeername()[1])
+        child.send_signal(signal.SIGTERM)
         assert child.wait(PATIENCE) == -signal.SIGTERM
         assert connection.read().status == 503
 
