@@ -116,10 +116,17 @@ def test_a_null_format_is_refused_by_name(client: Any) -> None:
         client.embeddings.create(model="embed", input=TEXTS, encoding_format=None)
 
 
-def test_an_empty_text_fails_alone(client: Any, wanted: list[bytes]) -> None:
-    answer = client.embeddings.create(model="embed", input=[TEXTS[0], "", TEXTS[1]], encoding_format="float")
-    first, last = answer.data[0], answer.data[2]
+def test_an_empty_text_has_a_vector_and_harms_nobody(client: Any, wanted: list[bytes]) -> None:
+    first, empty, last = vectors(client.embeddings.create(model="embed", input=[TEXTS[0], "", TEXTS[1]]))
+    assert [first, last] == wanted[:2]
+    assert len(empty) == len(first)
+
+
+def test_a_text_over_the_limit_has_no_vector_and_harms_nobody(client: Any, wanted: list[bytes]) -> None:
+    texts = [TEXTS[0], "the river " * 3000, TEXTS[1]]
+    first, failed, last = client.embeddings.create(model="embed", input=texts, encoding_format="float").data
     assert [bits(first.embedding), bits(last.embedding)] == wanted[:2]
+    assert (failed.embedding, failed.error) == (None, "max_length_exceeded")
 
 
 def test_models(client: Any) -> None:
