@@ -14,6 +14,6 @@ _OPTIONS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
 )
 
 
-def compiler_options(platform: str) -> dict[str, str]:
+def compiler_options(platform: str) -> dict[str, str | bool]:
     """The `compiler_options` of `jax.jit(...).lower(...).compile(...)` for a platform (`device.platform`)."""
     return dict(_OPTIONS.get(platform, {}))
