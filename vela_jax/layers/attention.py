@@ -16,7 +16,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Bool, Float, Int32
 
-SCORES_AT_ONCE: Final = 1 << 22  # scores of one row computed at once in full attention: 16 MiB of FP32
+SCORES_AT_ONCE: Final = 1 << 22  # scores computed at once in full attention: 16 MiB of FP32, of one row or one head
 WINDOW_BLOCK: Final = 64  # least queries in a block of sliding attention
 WINDOW_BLOCKS_AT_ONCE: Final = 32  # blocks of one row computed at once in sliding attention
 
@@ -37,21 +37,50 @@ def full_attention(
     causal: bool = False,
 ) -> Float[jax.Array, "B K G T H"]:
     """Every query sees the real keys of its row; with `causal`, those not after it (T = S)."""
-    width = k.shape[2]
-    block = block_queries(q.shape[1] * q.shape[2], width)
-    if block < width:
-        return _in_blocks(q, k, v, lengths, block, causal)
-    seen = real_tokens(lengths, width)[:, None, None, None, :]
-    if causal:
-        seen = seen & jnp.tri(width, dtype=bool)[None, None, None]
-    return _attend(q, k, v, seen)
+    rows, heads, group, width, features = q.shape
+    if heads * group * width * width <= SCORES_AT_ONCE:
+        return _attend(q, k, v, _seen(lengths, width, np.arange(width), causal))
+    alone = (
+        q.reshape(rows * heads, group, width, features),
+        k.reshape(rows * heads, width, features),
+        v.reshape(rows * heads, width, features),
+        jnp.repeat(lengths, heads),
+    )
+    mixed: jax.Array = lax.map(lambda one: _head_in_blocks(one[0], one[1], one[2], one[3], causal), alone)
+    return mixed.reshape(q.shape)
 
 
-def block_queries(heads: int, width: int) -> int:
-    """Queries of one block of full attention over `width` keys: a power of two, or all of them."""
-    if heads * width * width <= SCORES_AT_ONCE:
+def block_queries(group: int, width: int) -> int:
+    """Queries of one block of a head over `width` keys: a power of two, or all of them."""
+    if group * width * width <= SCORES_AT_ONCE:
         return width
-    return max(16, 1 << (SCORES_AT_ONCE // (heads * width)).bit_length() - 1)
+    return max(16, 1 << (SCORES_AT_ONCE // (group * width)).bit_length() - 1)
+
+
+def _seen(lengths: jax.Array, width: int, places: jax.Array | np.ndarray, causal: bool) -> jax.Array:
+    """The attention mask [B 1 1 T S] of queries at `places`, or [B 1 1 1 S] where it is the same for all of them."""
+    keys = np.arange(width, dtype=np.int32)
+    real = real_tokens(lengths, width)[:, None, None, None, :]
+    return real & (keys[None, :] <= places[:, None])[None, None, None] if causal else real
+
+
+def _head_in_blocks(q: jax.Array, k: jax.Array, v: jax.Array, length: jax.Array, causal: bool) -> jax.Array:
+    """Full attention of one head of one row, some queries at a time: memory does not grow with the square of T.
+
+    q is [G T H], k and v are [S H].
+    """
+    group, width, features = q.shape
+    block = block_queries(group, width)
+    count = -(-width // block)
+    q = jnp.pad(q, ((0, 0), (0, count * block - width), (0, 0)))
+
+    def part(start: jax.Array) -> jax.Array:
+        some = lax.dynamic_slice_in_dim(q, start, block, axis=1)
+        seen = _seen(length[None], width, start + jnp.arange(block, dtype=jnp.int32), causal)
+        return _attend(some[None, None], k[None, None], v[None, None], seen)[0, 0]
+
+    parts: jax.Array = lax.map(part, jnp.arange(count, dtype=jnp.int32) * block)  # [blocks G block H]
+    return jnp.moveaxis(parts, 0, 1).reshape(group, count * block, features)[:, :width]
 
 
 def _attend(q: jax.Array, k: jax.Array, v: jax.Array, seen: jax.Array) -> jax.Array:
@@ -80,31 +109,6 @@ def sliding_attention(
     near = np.abs(positions[:, None] - positions[None, :]) <= half_window
     seen = real_tokens(lengths, width)[:, None, :] & near[None]
     return _attend(q, k, v, seen[:, None, None])
-
-
-def _in_blocks(q: jax.Array, k: jax.Array, v: jax.Array, lengths: jax.Array, block: int, causal: bool) -> jax.Array:
-    """Full attention, `block` queries of one row at a time: memory does not grow with the rows or the square of T."""
-    heads, group, width, features = q.shape[1:]
-    count = -(-width // block)
-
-    def row(one: tuple[jax.Array, jax.Array, jax.Array, jax.Array]) -> jax.Array:
-        queries, keys, values, length = one
-        real = real_tokens(length[None], width)[:, None, None, None, :]
-
-        def part(start: jax.Array) -> jax.Array:
-            some = lax.dynamic_slice_in_dim(queries, start, block, axis=2)
-            seen = real
-            if causal:
-                places = start + jnp.arange(block, dtype=jnp.int32)
-                seen = real & (jnp.arange(width, dtype=jnp.int32)[None, :] <= places[:, None])[None, None, None]
-            return _attend(some[None], keys[None], values[None], seen)[0]
-
-        parts = lax.map(part, jnp.arange(count, dtype=jnp.int32) * block)  # [blocks K G block H]
-        return jnp.moveaxis(parts, 0, 2).reshape(heads, group, count * block, features)[:, :, :width]
-
-    padded = jnp.pad(q, ((0, 0), (0, 0), (0, 0), (0, count * block - width), (0, 0)))
-    mixed: jax.Array = lax.map(row, (padded, k, v, lengths))
-    return mixed
 
 
 def _in_band(q: jax.Array, k: jax.Array, v: jax.Array, lengths: jax.Array, block: int, half_window: int) -> jax.Array:

@@ -53,5 +53,5 @@ class Embedding(nnx.Module):
         self.weight = normal_param(rngs, (rows, features))
 
     def __call__(self, ids: Int32[jax.Array, "B S"]) -> Float[jax.Array, "B S D"]:
-        """The vectors of ids; an id beyond the table reads its nearest end, so that every value is finite."""
-        return jnp.take(self.weight[...], ids, axis=0, mode="clip")
+        """The vectors of ids; an id beyond the table reads as NaN, so that a wrong id is seen and never answered."""
+        return jnp.take(self.weight[...], ids, axis=0, mode="fill", fill_value=jnp.nan)
