@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import Any, Final, Protocol
@@ -38,6 +39,14 @@ class InvalidRequest(Exception):
 
 class UnsupportedSurface(Exception):
     """The model does not serve what the request asks for."""
+
+
+class OutOfMemory(Exception):
+    """A forward needed more memory than the device has; the model goes on serving."""
+
+
+class DeviceFault(Exception):
+    """The device cannot be trusted any more; the process should be started anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +132,13 @@ class Batch:
 
 
 class Engine(Protocol):
-    """Given rows, gives readouts. Owned by one worker thread; knows nothing of requests."""
+    """Given rows, gives readouts. `batches` and `run` belong to one worker thread; knows nothing of requests."""
+
+    def prepare(self, rows: Sequence[Row]) -> list[Future[None]]:
+        """What must be waited for before rows can be placed; mostly nothing. May be called from any thread."""
 
     def batches(self, rows: Sequence[Row]) -> list[Batch]:
         """Place every row in exactly one batch."""
 
     def run(self, rows: Sequence[Row], batch: Batch) -> list[NDArray[np.float32]]:
-        """Run one batch; the outputs are aligned with `batch.indices`."""
+        """Run one batch; the outputs are aligned with `batch.indices`. Raises OutOfMemory, DeviceFault."""

@@ -1,78 +1,225 @@
-"""The engine on a small network that is checked by hand."""
+"""The engine on small networks that are checked by hand."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.forward import networks
+from tests.forward.networks import SUM, TOKENS, Traces, row
 from vela_jax.contract import Readout, Row
-from vela_jax.forward.engine import BucketEngine, Network
+from vela_jax.forward.classes import Bucket
+from vela_jax.forward.engine import BucketEngine
 from vela_jax.forward.engine_args import EngineArgs, read_engine_args
+from vela_jax.forward.records import ClassRecords
 
-TRACES: list[tuple[int, ...]] = []
-
-
-def apply(params: jax.Array, ids: jax.Array, lengths: jax.Array, depth: int) -> dict[str, jax.Array]:
-    """Scale ids; sum and list them."""
-    TRACES.append(ids.shape)
-    values = ids.astype(jnp.float32) * params * jnp.float32(depth)
-    mask = jnp.arange(ids.shape[1])[None, :] < lengths[:, None]
-    return {"sum": jnp.sum(jnp.where(mask, values, jnp.float32(0)), axis=1), "tokens": values}
+PATIENCE = 60
+OPEN: list[BucketEngine] = []
 
 
-def engine(args: EngineArgs) -> BucketEngine:
-    network = Network(apply, jnp.float32(2.0), max_length=32, depths=(1, 2))
-    return BucketEngine(network, args, jax.devices()[0])
+@pytest.fixture(autouse=True)
+def close() -> Iterator[None]:
+    """No thread compiles beyond its test."""
+    yield
+    while OPEN:
+        OPEN.pop().close(PATIENCE)
 
 
-def row(*ids: int, readout: Readout = Readout("sum", 2)) -> Row:  # noqa: B008
-    return Row(np.array(ids, np.int32), readout)
+def engine(
+    apply: networks.Apply = networks.honest, records: ClassRecords | None = None, **args: object
+) -> BucketEngine:
+    settings = read_engine_args({"warmup": [16], "background": [], "row_buckets": [1, 2, 4, 8], **args})
+    OPEN.append(BucketEngine(networks.network(apply), settings, jax.devices()[0], records))
+    return OPEN[-1]
+
+
+def ready(model: BucketEngine) -> BucketEngine:
+    """Warm up, and wait for what follows in the background."""
+    model.warm(lambda *_: None)
+    settle(model)
+    return model
+
+
+def settle(model: BucketEngine) -> None:
+    """Wait until the background has nothing left: work may add work behind what is waited for."""
+    quiet = 0
+    while quiet < 2:
+        model._builder.add(lambda: None, urgent=False).result(PATIENCE)
+        quiet = 0 if model._builder._tasks else quiet + 1
+
+
+def ask(model: BucketEngine, rows: list[Row]) -> list[np.ndarray]:
+    for future in model.prepare(rows):
+        future.result(PATIENCE)
+    found: dict[int, np.ndarray] = {}
+    for batch in model.batches(rows):
+        found.update(zip(batch.indices, model.run(rows, batch), strict=True))
+    return [found[index] for index in range(len(rows))]
 
 
 @pytest.mark.parametrize("batching", ["exact", "throughput"])
 def test_every_row_gets_its_own_readout(batching: str) -> None:
-    model = engine(read_engine_args({"batching": batching}))
-    rows = [
-        row(1, 2, 3),
-        row(4, readout=Readout("tokens", 2, per_token=True)),
-        row(1, 2, 3, readout=Readout("tokens", 1, per_token=True)),
-        row(*range(20)),
-    ]
-    found: dict[int, np.ndarray] = {}
-    for batch in model.batches(rows):
-        found.update(zip(batch.indices, model.run(rows, batch), strict=True))
+    model = ready(engine(batching=batching))
+    deep = Readout("tokens", 1, per_token=True)
+    found = ask(model, [row(1, 2, 3), row(4, readout=TOKENS), row(1, 2, 3, readout=deep), row(*range(20))])
     assert found[0] == 24.0
     assert found[1].tolist() == [16.0]
     assert found[2].tolist() == [2.0, 4.0, 6.0]
     assert found[3] == 760.0
 
 
-def test_a_bucket_is_traced_once() -> None:
-    model = engine(EngineArgs(warmup=(16, 20, 4000)))
-    TRACES.clear()
+def test_warming_reports_its_progress() -> None:
     progress: list[tuple[int, int]] = []
-    model.warm(lambda done, total: progress.append((done, total)))
+    engine(warmup=[16, 20, 4000]).warm(lambda done, total: progress.append((done, total)))
     assert progress == [(1, 2), (2, 2)]
-    assert sorted(TRACES) == [(1, 16), (1, 32)]
+
+
+def test_a_warm_path_never_compiles() -> None:
+    traces = Traces()
+    model = ready(engine(traces.apply, warmup=[16, 32]))
+    before, compiles = len(traces.shapes), model.compiles
     for length in range(1, 33):
-        rows = [row(*range(length))]
-        for batch in model.batches(rows):
-            model.run(rows, batch)
-    assert len(TRACES) == 2
-    assert model.compiled_shapes == {(1, 16, 2), (1, 32, 2)}
+        for count in range(1, 12):
+            ask(model, [row(*range(1, length), extra) for extra in range(count)])
+    assert len(traces.shapes) == before
+    assert model.compiles == compiles
 
 
-def test_exact_runs_one_row_a_forward() -> None:
-    model = engine(EngineArgs())
-    assert [batch.count for batch in model.batches([row(1), row(2)])] == [1, 1]
+def test_rows_of_a_bucket_run_together_once_proved() -> None:
+    model = ready(engine())
+    rows = [row(index) for index in range(1, 8)]
+    assert [batch.count for batch in model.batches(rows)] == [8]
+    assert [value.item() for value in ask(model, rows)] == [4.0 * index for index in range(1, 8)]
 
 
 @pytest.mark.parametrize(
-    ("values", "numerics"),
-    [({}, "exact"), ({"batching": "exact"}, "exact"), ({"batching": "throughput"}, "approximate")],
+    ("apply", "counts"),
+    [
+        (networks.honest, [8, 1]),
+        (networks.eight_differs, [4, 4, 1]),
+        (networks.lone_differs, [8, 2]),
+        (networks.leaking, [1] * 9),
+        (networks.placed, [1] * 9),
+        (networks.poisoned, [1] * 9),
+    ],
 )
-def test_numerics_follow_from_batching(values: dict[str, str], numerics: str) -> None:
-    assert read_engine_args(values).numerics == numerics
+def test_only_proved_row_counts_serve(apply: networks.Apply, counts: list[int]) -> None:
+    model = ready(engine(apply))
+    assert [batch.count for batch in model.batches([row(index) for index in range(9)])] == counts
+
+
+@pytest.mark.parametrize("apply", [networks.honest, networks.lone_differs, networks.eight_differs, networks.leaking])
+def test_a_row_has_the_same_bits_in_any_company(apply: networks.Apply) -> None:
+    model = ready(engine(apply))
+    target = row(3, 1, 4, 1, 5)
+    alone = ask(model, [target])[0].tobytes()
+    for count in (1, 2, 3, 7, 12):
+        for place in (0, count // 2, count):
+            company = [row(index, 9) for index in range(count)]
+            rows = [*company[:place], target, *company[place:]]
+            assert ask(model, rows)[place].tobytes() == alone
+
+
+def test_throughput_uses_what_is_not_proved_and_says_so() -> None:
+    model = ready(engine(networks.leaking, batching="throughput"))
+    assert [batch.count for batch in model.batches([row(index) for index in range(8)])] == [8]
+    assert {line["verdict"] for line in model.report()} == {"unproved"}
+
+
+def test_a_bucket_opens_when_it_is_asked_for() -> None:
+    model = engine(warmup=[])
+    (future,) = model.prepare([row(1), row(2)])
+    future.result(PATIENCE)
+    assert model.prepare([row(1)]) == []
+    assert ask(model, [row(1)])[0] == 4.0
+
+
+def test_a_bucket_that_is_not_open_cannot_be_planned() -> None:
+    with pytest.raises(KeyError):
+        engine(warmup=[]).batches([row(1)])
+
+
+def test_waiting_callers_share_one_opening() -> None:
+    model = engine(warmup=[])
+    first, second = model.prepare([row(1)]), model.prepare([row(2)])
+    assert first == second
+
+
+def test_a_failed_opening_fails_its_callers_and_is_tried_again() -> None:
+    broken = True
+
+    def apply(params: jax.Array, ids: jax.Array, lengths: jax.Array, depth: int) -> Mapping[str, jax.Array]:
+        if broken:
+            raise RuntimeError("no")
+        return networks.honest(params, ids, lengths, depth)
+
+    model = engine(apply, warmup=[])
+    with pytest.raises(RuntimeError, match="no"):
+        model.prepare([row(1)])[0].result(PATIENCE)
+    broken = False
+    assert ask(model, [row(1)])[0] == 4.0
+
+
+def test_the_background_opens_further_lengths() -> None:
+    model = ready(engine(background=[64]))
+    assert model.prepare([row(*range(60))]) == []
+
+
+def test_a_closed_engine_opens_nothing() -> None:
+    model = engine(warmup=[])
+    model.close()
+    assert model.prepare([row(1)])[0].cancelled()
+
+
+def test_the_card_has_a_line_a_bucket() -> None:
+    model = ready(engine(networks.eight_differs))
+    assert model.report() == [
+        {"length": 16, "depth": 2, "rows": [1, 2, 4], "rejected": [8], "verdict": "proved"},
+    ]
+
+
+def test_the_token_budget_bounds_a_forward() -> None:
+    model = ready(engine(max_batch_tokens=64))
+    assert [batch.count for batch in model.batches([row(index) for index in range(8)])] == [4, 4]
+
+
+def test_a_record_spares_the_probe_and_keeps_the_classes(tmp_path: Path) -> None:
+    traces = Traces()
+    ready(engine(traces.apply, ClassRecords(tmp_path, {"model": "a"})))
+    again = Traces()
+    model = engine(again.apply, ClassRecords(tmp_path, {"model": "a"}))
+    model.warm(lambda *_: None)
+    assert again.shapes == [(1, 16)]
+    assert len(traces.shapes) > 4
+    settle(model)
+    assert [batch.count for batch in model.batches([row(index) for index in range(8)])] == [8]
+
+
+def test_a_recorded_base_is_used(tmp_path: Path) -> None:
+    ready(engine(networks.lone_differs, ClassRecords(tmp_path, {})))
+    model = engine(networks.lone_differs, ClassRecords(tmp_path, {}))
+    model.warm(lambda *_: None)
+    assert [batch.count for batch in model.batches([row(1)])] == [2]
+
+
+def test_a_record_of_other_row_counts_is_not_used(tmp_path: Path) -> None:
+    ready(engine(records=ClassRecords(tmp_path, {})))
+    model = ready(engine(records=ClassRecords(tmp_path, {}), row_buckets=[1, 2]))
+    assert ClassRecords(tmp_path, {}).known[Bucket(16, 2)].members == (1, 2)
+    assert [batch.count for batch in model.batches([row(index) for index in range(3)])] == [2, 1]
+
+
+@pytest.mark.parametrize(("batching", "numerics"), [("exact", "exact"), ("throughput", "approximate")])
+def test_numerics_follow_from_batching(batching: str, numerics: str) -> None:
+    assert read_engine_args({"batching": batching}).numerics == numerics
+
+
+@pytest.mark.parametrize(("platform", "tokens"), [("cpu", 1024), ("gpu", 65536)])
+def test_the_default_budget_follows_the_device(platform: str, tokens: int) -> None:
+    assert EngineArgs().batch_tokens(platform) == tokens
+    assert EngineArgs(max_batch_tokens=77).batch_tokens(platform) == 77
 
 
 @pytest.mark.parametrize(
@@ -83,9 +230,18 @@ def test_numerics_follow_from_batching(values: dict[str, str], numerics: str) ->
         ({"row_buckets": []}, "ascending"),
         ({"max_batch_tokens": 0}, "max_batch_tokens"),
         ({"warmup": [0]}, "warmup"),
+        ({"background": [-1]}, "background"),
         ({"speed": 1}, "speed"),
     ],
 )
 def test_bad_engine_args_are_named(values: dict[str, object], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         read_engine_args(values)
+
+
+def test_rows_share_what_they_are_equal_in() -> None:
+    model = ready(engine())
+    rows = [row(1, 2), row(1, 2, readout=TOKENS), row(1, 2, readout=SUM)]
+    (batch,) = model.batches(rows)
+    assert batch.count == 1
+    assert [value.tolist() for value in model.run(rows, batch)] == [12.0, [4.0, 8.0], 12.0]

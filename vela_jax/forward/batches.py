@@ -6,36 +6,52 @@ from collections.abc import Callable, Iterator, Sequence
 
 from vela_jax.contract import Batch, Row
 from vela_jax.forward.buckets import Ladder
+from vela_jax.forward.classes import Bucket
 
-Shape = tuple[int, int]  # (length bucket, depth)
+MOST_PADDING = 0.25  # share of empty slots that a batch may have before it is cut in two
 
 
-def plan_batches(rows: Sequence[Row], lengths: Ladder, counts: Callable[[int], Ladder]) -> list[Batch]:
-    """Place every row in one batch; rows with equal ids and depth share a slot.
+def bucket_of(row: Row, lengths: Ladder) -> Bucket:
+    """The bucket that a row runs in: it follows from the row alone."""
+    return Bucket(lengths.fit(row.length), row.readout.depth)
 
-    A batch holds rows of one length bucket and one depth, so that the shape a row runs in follows from the row
-    alone. `counts` gives the row counts that a length bucket may use.
+
+def plan_batches(rows: Sequence[Row], lengths: Ladder, counts: Callable[[Bucket], Ladder]) -> list[Batch]:
+    """Place every row in one batch; rows with equal ids and bucket share a slot.
+
+    `counts` gives the row counts that a bucket may use.
     """
     batches = []
-    for (length, depth), groups in _by_shape(rows, lengths).items():
-        for part in _parts(list(groups.values()), counts(length)):
-            indices = [index for group in part for index in group]
-            slots = [slot for slot, group in enumerate(part) for _ in group]
-            count = counts(length).fit(len(part))
-            batches.append(Batch(tuple(indices), tuple(slots), count, length, depth))
+    for bucket, groups in _by_bucket(rows, lengths).items():
+        ladder = counts(bucket)
+        start = 0
+        for count, taken in cut(len(groups), ladder):
+            part = groups[start : start + taken]
+            start += taken
+            indices = tuple(index for group in part for index in group)
+            slots = tuple(slot for slot, group in enumerate(part) for _ in group)
+            batches.append(Batch(indices, slots, count, bucket.length, bucket.depth))
     return batches
 
 
-def _by_shape(rows: Sequence[Row], lengths: Ladder) -> dict[Shape, dict[bytes, list[int]]]:
-    """Indices of equal rows, by shape."""
-    shapes: dict[Shape, dict[bytes, list[int]]] = {}
+def cut(rows: int, counts: Ladder) -> Iterator[tuple[int, int]]:
+    """Cut `rows` rows into batches: pairs of the row count and the rows it takes.
+
+    A batch is padded to the next count where that leaves few slots empty, else filled and followed by the rest.
+    """
+    while rows:
+        lower = max((size for size in counts.sizes if size <= rows), default=counts.sizes[0])
+        upper = next((size for size in counts.sizes if size >= rows), lower)
+        count = upper if upper - rows <= MOST_PADDING * upper else lower
+        taken = min(count, rows)
+        yield count, taken
+        rows -= taken
+
+
+def _by_bucket(rows: Sequence[Row], lengths: Ladder) -> dict[Bucket, list[list[int]]]:
+    """Indices of equal rows, by bucket."""
+    buckets: dict[Bucket, dict[bytes, list[int]]] = {}
     for index, row in enumerate(rows):
-        shape = (lengths.fit(row.length), row.readout.depth)
-        shapes.setdefault(shape, {}).setdefault(row.ids.tobytes(), []).append(index)
-    return shapes
-
-
-def _parts(groups: list[list[int]], counts: Ladder) -> Iterator[list[list[int]]]:
-    """Cut groups of equal rows into full batches of the largest count and a rest."""
-    for start in range(0, len(groups), counts.largest):
-        yield groups[start : start + counts.largest]
+        groups = buckets.setdefault(bucket_of(row, lengths), {})
+        groups.setdefault(row.ids.tobytes(), []).append(index)
+    return {bucket: list(groups.values()) for bucket, groups in buckets.items()}

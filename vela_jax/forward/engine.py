@@ -1,126 +1,180 @@
-"""The engine of one model: compiled executables by bucket, run on rows."""
+"""The engine of one model: rows in, readouts out, through buckets that were proved on this host."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
 from vela_jax.contract import Batch, Row
-from vela_jax.forward.batches import plan_batches
+from vela_jax.forward.batches import bucket_of, plan_batches
 from vela_jax.forward.buckets import Ladder, count_ladder, length_ladder
+from vela_jax.forward.builder import Builder
+from vela_jax.forward.classes import BitClass, Bucket, Classifier
 from vela_jax.forward.engine_args import EngineArgs
-from vela_jax.layers.compiler import compiler_options
+from vela_jax.forward.executables import Executables, Shape
+from vela_jax.forward.faults import translated
+from vela_jax.forward.network import Network, Outputs
+from vela_jax.forward.probe import Prober
+from vela_jax.forward.records import ClassRecords
 
-Outputs = Mapping[str, jax.Array]
-Shape = tuple[int, int, int]  # (rows, length, depth)
-
-
-@dataclass(frozen=True, slots=True)
-class Network:
-    """A pure function and its param tree.
-
-    `apply(params, ids, lengths, depth)` takes ids int32 [B S] padded with 0 and lengths int32 [B] (0 for an empty
-    row), runs `depth` layers and gives the readouts found there by name, each [B ...] in float32.
-    """
-
-    apply: Callable[[Any, jax.Array, jax.Array, int], Outputs]
-    params: Any
-    max_length: int
-    depths: tuple[int, ...]  # exits that requests can ask for; the last is the usual one
-
-    @property
-    def memory_bytes(self) -> int:
-        """Bytes of the param tree."""
-        return sum(leaf.nbytes for leaf in jax.tree.leaves(self.params))
+Progress = Callable[[int, int], None]
 
 
 class BucketEngine:
-    """Runs rows in buckets, each compiled once with the param tree as an argument.
+    """Runs rows in buckets.
 
-    Not thread-safe: one thread owns it at a time.
+    A bucket is opened before it serves: its executables are compiled and, under `exact`, probed. `batches` and `run`
+    belong to one thread at a time; the others may be called from any.
     """
 
-    def __init__(self, network: Network, args: EngineArgs, device: jax.Device) -> None:
-        self._device = device
-        self._params = jax.device_put(network.params, device)
-        self._apply = network.apply
-        self._depths = network.depths
-        self._lengths = length_ladder(network.max_length, args.length_buckets)
+    def __init__(
+        self, network: Network, args: EngineArgs, device: jax.Device, records: ClassRecords | None = None
+    ) -> None:
         self._args = args
-        self._compiled: dict[Shape, jax.stages.Compiled] = {}
+        self._depth = network.depths[-1]
+        self._lengths = length_ladder(network.max_length, args.length_buckets)
+        self._batch_tokens = args.batch_tokens(device.platform)
+        self._executables = Executables(network, device)
+        self._classifier = Classifier(self._executables, Prober(network, self._executables))
+        self._records = records
+        self._classes: dict[Bucket, BitClass] = {}  # of open buckets
+        self._opening: dict[Bucket, Future[None]] = {}
+        self._lock = threading.Lock()
+        self._last_run = 0.0
+        self._builder = Builder("buckets", lambda: time.monotonic() - self._last_run)
 
     @property
-    def compiled_shapes(self) -> frozenset[Shape]:
-        """(rows, length, depth) of every executable so far."""
-        return frozenset(self._compiled)
+    def compiles(self) -> int:
+        """Executables compiled or loaded so far."""
+        return self._executables.compiles
+
+    def prepare(self, rows: Sequence[Row]) -> list[Future[None]]:
+        """Open the buckets of rows that are not open yet; empty when all are. Wait for each before `batches`."""
+        missing = {bucket_of(row, self._lengths) for row in rows} - self._classes.keys()
+        return [self._request(bucket) for bucket in missing]
 
     def batches(self, rows: Sequence[Row]) -> list[Batch]:
-        """Place every row in exactly one batch."""
-        return plan_batches(rows, self._lengths, self._counts)
+        """Place every row in exactly one batch. KeyError for a row whose bucket is not open."""
+        return plan_batches(rows, self._lengths, self._usable)
 
     def run(self, rows: Sequence[Row], batch: Batch) -> list[NDArray[np.float32]]:
-        """Run one batch; outputs are aligned with `batch.indices`, per-token ones cut to the row's length."""
+        """Run one batch; outputs are aligned with `batch.indices`, per-token ones cut to the row's length.
+
+        Raises OutOfMemory or DeviceFault where the device says so.
+        """
         ids = np.zeros((batch.count, batch.length), np.int32)
         lengths = np.zeros(batch.count, np.int32)
         for index, slot in zip(batch.indices, batch.slots, strict=True):
             row = rows[index]
             ids[slot, : row.length] = row.ids
             lengths[slot] = row.length
-        executable = self._executable(batch.count, batch.length, batch.depth)
-        outputs = executable(self._params, *jax.device_put((ids, lengths), self._device))
-        return self._gather(rows, batch, outputs)
-
-    def warm(self, progress: Callable[[int, int], None]) -> None:
-        """Compile and run the warm-up buckets once; `progress(done, total)` after each."""
-        shapes = sorted(self._warm_shapes())
-        for done, (count, length, depth) in enumerate(shapes, 1):
-            executable = self._executable(count, length, depth)
-            ids = jnp.zeros((count, length), jnp.int32, device=self._device)
-            lengths = jnp.full(count, length, jnp.int32, device=self._device)
-            jax.block_until_ready(executable(self._params, ids, lengths))
-            progress(done, len(shapes))
-
-    def _warm_shapes(self) -> Iterable[Shape]:
-        buckets = {self._lengths.fit(length) for length in self._args.warmup if length <= self._lengths.largest}
-        return {(1, length, self._depths[-1]) for length in buckets}
-
-    def _counts(self, length: int) -> Ladder:
-        """Row counts that may serve a length bucket; without a proof of equal bits only one row is exact."""
-        if self._args.batching == "exact":
-            return Ladder((1,))
-        return count_ladder(length, self._args.max_batch_tokens, self._args.row_buckets)
-
-    def _executable(self, count: int, length: int, depth: int) -> jax.stages.Compiled:
-        shape = (count, length, depth)
-        if shape not in self._compiled:
-            self._compiled[shape] = self._compile(*shape)
-        return self._compiled[shape]
-
-    def _compile(self, count: int, length: int, depth: int) -> jax.stages.Compiled:
-        sharding = jax.sharding.SingleDeviceSharding(self._device)
-        spec = partial(jax.ShapeDtypeStruct, dtype=jnp.int32, sharding=sharding)
-        apply = jax.jit(partial(_at_depth, self._apply, depth))
-        lowered = apply.lower(self._params, spec((count, length)), spec((count,)))
-        return lowered.compile(compiler_options(self._device.platform))
-
-    def _gather(self, rows: Sequence[Row], batch: Batch, outputs: Outputs) -> list[NDArray[np.float32]]:
-        names = {rows[index].readout.name for index in batch.indices}
-        arrays = {name: np.asarray(outputs[name]) for name in names}
-        results = []
-        for index, slot in zip(batch.indices, batch.slots, strict=True):
-            row = rows[index]
-            values = arrays[row.readout.name][slot]
-            results.append(values[: row.length] if row.readout.per_token else values)
+        with translated():
+            outputs = self._executables.run(Shape(batch.count, batch.length, batch.depth), ids, lengths)
+            results = _gather(rows, batch, outputs)
+        self._last_run = time.monotonic()
         return results
 
+    def warm(self, progress: Progress) -> None:
+        """Open the warm-up buckets, then leave the others to the background; `progress(done, total)` after each."""
+        hot = self._buckets(self._args.warmup)
+        for done, bucket in enumerate(hot, 1):
+            self._open(bucket)
+            progress(done, len(hot))
+        for bucket in [*hot, *self._buckets(self._args.background)]:
+            self._builder.add(partial(self._open_and_fill, bucket), urgent=False)
 
-def _at_depth(apply: Callable[..., Outputs], depth: int, params: Any, ids: jax.Array, lengths: jax.Array) -> Outputs:
-    """The network with its depth fixed, in the argument order of an executable."""
-    return apply(params, ids, lengths, depth)
+    def close(self, timeout: float | None = 0.0) -> None:
+        """Open no further bucket; wait so long for one that is being opened."""
+        self._builder.close(timeout)
+
+    def report(self) -> list[dict[str, Any]]:
+        """A line a bucket for the card: length, depth, row counts in use, counts refused by the probe, verdict."""
+        return [
+            {
+                "length": bucket.length,
+                "depth": bucket.depth,
+                "rows": list(self._usable(bucket).sizes),
+                "rejected": list(found.rejected),
+                "verdict": found.verdict if self._args.batching == "exact" else "unproved",
+            }
+            for bucket, found in sorted(self._classes.copy().items())
+        ]
+
+    def _buckets(self, lengths: Sequence[int]) -> list[Bucket]:
+        fitting = {self._lengths.fit(length) for length in lengths if length <= self._lengths.largest}
+        return [Bucket(length, self._depth) for length in sorted(fitting)]
+
+    def _counts(self, bucket: Bucket) -> Ladder:
+        return count_ladder(bucket.length, self._batch_tokens, self._args.row_buckets)
+
+    def _usable(self, bucket: Bucket) -> Ladder:
+        """Row counts of an open bucket that are compiled and keep a row's bits."""
+        return Ladder(tuple(n for n in self._classes[bucket].members if bucket.shape(n) in self._executables))
+
+    def _request(self, bucket: Bucket) -> Future[None]:
+        with self._lock:
+            if bucket not in self._opening or self._opening[bucket].done():
+                self._opening[bucket] = self._builder.add(partial(self._open, bucket), urgent=True)
+            return self._opening[bucket]
+
+    def _open(self, bucket: Bucket) -> None:
+        """Make a bucket ready with its base; a class that was found before is taken as it is."""
+        if bucket in self._classes:
+            return
+        counts = self._counts(bucket)
+        found = self._recorded(bucket, counts)
+        if found is not None or self._args.batching == "throughput":
+            found = found or BitClass(1, (1,))
+            self._executables.ensure(bucket.shape(found.base))
+        else:
+            found = self._classifier.open(bucket, counts)
+            self._keep(bucket, found)
+        self._classes[bucket] = found
+
+    def _recorded(self, bucket: Bucket, counts: Ladder) -> BitClass | None:
+        found = self._records.known.get(bucket) if self._records else None
+        return found if found and set(found.members) <= set(counts.sizes) else None
+
+    def _open_and_fill(self, bucket: Bucket) -> None:
+        """Open a bucket, then queue each further row count as work of its own."""
+        self._open(bucket)
+        for count in self._counts(bucket).sizes:
+            if bucket.shape(count) not in self._executables and count not in self._classes[bucket].rejected:
+                self._builder.add(partial(self._fill, bucket, count), urgent=False)
+
+    def _fill(self, bucket: Bucket, count: int) -> None:
+        """Compile one more row count; under `exact` it joins when the probe finds equal bits."""
+        known = self._classes[bucket]
+        if count in known.members:
+            self._executables.ensure(bucket.shape(count))
+        elif self._args.batching == "throughput":
+            self._executables.ensure(bucket.shape(count))
+            self._classes[bucket] = known.joined(count, agrees=True)
+        else:
+            found = self._classifier.try_count(bucket, known, count)
+            self._keep(bucket, found)
+            self._classes[bucket] = found
+
+    def _keep(self, bucket: Bucket, found: BitClass) -> None:
+        if self._records is not None:
+            self._records.keep(bucket, found)
+
+
+def _gather(rows: Sequence[Row], batch: Batch, outputs: Outputs) -> list[NDArray[np.float32]]:
+    """Each row's own readout; waits for the device."""
+    names = {rows[index].readout.name for index in batch.indices}
+    arrays: Mapping[str, NDArray[np.float32]] = {name: np.asarray(outputs[name]) for name in names}
+    results = []
+    for index, slot in zip(batch.indices, batch.slots, strict=True):
+        row = rows[index]
+        values = arrays[row.readout.name][slot]
+        results.append(values[: row.length] if row.readout.per_token else values)
+    return results

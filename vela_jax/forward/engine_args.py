@@ -3,38 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
 from vela_jax.forward.buckets import COUNTS, LENGTHS, Ladder
 
+BATCH_TOKENS: Final[Mapping[str, int]] = {"cpu": 1024}
+"""Padded tokens of one forward by platform, where more gain nothing; elsewhere the largest."""
+LARGEST_BATCH: Final = 65536
+
 
 class EngineArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Settings that decide speed and numerics, never what is answered.
 
-    `exact` runs one row a forward, so that no other row can touch a row's bits. `throughput` runs rows of one
-    length bucket together. `warmup` lists the length buckets that are compiled before the model is ready.
+    `exact` runs rows together only where the probe proved on this host that they keep their bits. `throughput`
+    runs rows of one length bucket together without a proof. `warmup` lists the lengths whose buckets are ready
+    before the model is; `background` those that follow while it serves. `max_batch_tokens` bounds the padded tokens
+    of a forward; null means what suits the device.
     """
 
     batching: Literal["exact", "throughput"] = "exact"
     length_buckets: tuple[int, ...] = LENGTHS
     row_buckets: tuple[int, ...] = COUNTS
-    max_batch_tokens: int = 65536
+    max_batch_tokens: int | None = None
     warmup: tuple[int, ...] = (16, 32, 64, 128)
+    background: tuple[int, ...] = (48, 96, 192, 256, 384, 512)
 
     def __post_init__(self) -> None:
         Ladder(self.length_buckets)
         Ladder(self.row_buckets)
-        if self.max_batch_tokens < 1:
+        if self.max_batch_tokens is not None and self.max_batch_tokens < 1:
             raise ValueError(f"max_batch_tokens must be at least 1, got {self.max_batch_tokens}")
-        if any(length < 1 for length in self.warmup):
-            raise ValueError(f"warmup lengths must be at least 1, got {list(self.warmup)}")
+        for name, lengths in (("warmup", self.warmup), ("background", self.background)):
+            if any(length < 1 for length in lengths):
+                raise ValueError(f"{name} lengths must be at least 1, got {list(lengths)}")
 
     @property
     def numerics(self) -> Literal["exact", "approximate"]:
         """Whether other rows of a forward can change an answer by rounding."""
         return "exact" if self.batching == "exact" else "approximate"
+
+    def batch_tokens(self, platform: str) -> int:
+        """Padded tokens of one forward on a platform."""
+        return self.max_batch_tokens or BATCH_TOKENS.get(platform, LARGEST_BATCH)
 
 
 def read_engine_args(values: Mapping[str, Any], defaults: EngineArgs | None = None) -> EngineArgs:

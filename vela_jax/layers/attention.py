@@ -17,6 +17,7 @@ from jax import lax
 from jaxtyping import Bool, Float, Int32
 
 SCORES_AT_ONCE: Final = 1 << 22  # scores computed at once in full attention: 16 MiB of FP32, of one row or one head
+LEAST_BLOCK: Final = 16  # least queries in a block of full attention
 WINDOW_BLOCK: Final = 64  # least queries in a block of sliding attention
 WINDOW_BLOCKS_AT_ONCE: Final = 32  # blocks of one row computed at once in sliding attention
 
@@ -54,7 +55,8 @@ def block_queries(group: int, width: int) -> int:
     """Queries of one block of a head over `width` keys: a power of two, or all of them."""
     if group * width * width <= SCORES_AT_ONCE:
         return width
-    return max(16, 1 << (SCORES_AT_ONCE // (group * width)).bit_length() - 1)
+    fitting = SCORES_AT_ONCE // (group * width)
+    return max(LEAST_BLOCK, (1 << fitting.bit_length()) >> 1)
 
 
 def _seen(lengths: jax.Array, width: int, places: jax.Array | np.ndarray, causal: bool) -> jax.Array:

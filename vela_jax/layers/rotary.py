@@ -117,16 +117,23 @@ def read_rope(values: Mapping[str, Any], where: str, *, theta: float, max_positi
     base = reader.positive("rope_theta", theta)
     if kind == "default":
         return Rope(base)
+    if base <= 1:
+        raise reader.error("rope_theta", "above 1 for yarn")
     original = reader.integer("original_max_position_embeddings", max_positions)
     return Rope(
         base,
         Yarn(
-            factor=reader.number("factor") or max_positions / original,
+            factor=_unless_zero(reader, "factor", max_positions / original),
             original_max_position_embeddings=original,
-            beta_fast=reader.number("beta_fast") or 32.0,
-            beta_slow=reader.number("beta_slow") or 1.0,
+            beta_fast=_unless_zero(reader, "beta_fast", 32.0),
+            beta_slow=_unless_zero(reader, "beta_slow", 1.0),
             attention_factor=reader.number("attention_factor"),
             mscale=reader.number("mscale"),
             mscale_all_dim=reader.number("mscale_all_dim"),
         ),
     )
+
+
+def _unless_zero(reader: ConfigReader, key: str, default: float) -> float:
+    """A positive number; zero, like an absent value, stands for the default."""
+    return default if reader.get(key) == 0 else reader.positive(key, default)

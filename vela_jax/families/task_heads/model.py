@@ -9,6 +9,7 @@ from vela_jax.families.task_heads.classify import HEAD_NAME, Head, plan_classify
 from vela_jax.families.task_heads.embeddings import plan_embeddings
 from vela_jax.families.task_heads.facts import Facts
 from vela_jax.families.task_heads.grounded import GroundedHead
+from vela_jax.families.task_heads.networks import LOGITS
 from vela_jax.families.task_heads.nli import QUESTION_TYPES, entailment_index, plan_decisions
 from vela_jax.families.task_heads.reading import Texts
 from vela_jax.families.task_heads.rerank import plan_rerank
@@ -28,7 +29,7 @@ class ClassifierModel:
         self._facts = facts
         self._head = _head(spec, texts, depth)
         self._entailment = entailment_index(spec.labels) if spec.kind is Kind.SEQUENCE else None
-        self._readout = Readout("logits", depth)
+        self._readout = Readout(LOGITS, depth)
 
     def plan(self, surface: Surface, request: Any) -> Plan:
         """Validate, render and tokenize."""
@@ -110,8 +111,8 @@ def build_model(spec: Spec, texts: Texts, depth: int, facts: Facts) -> TaskHeads
 
 
 def _head(spec: ClassifierSpec, texts: Texts, depth: int) -> Head:
-    pooled = Readout("logits", depth)
-    tokens = Readout("logits", depth, per_token=True)
+    pooled = Readout(LOGITS, depth)
+    tokens = Readout(LOGITS, depth, per_token=True)
     if spec.kind is Kind.SEQUENCE:
         return SequenceHead(texts, spec.labels, pooled)
     if spec.kind is Kind.SCORES:

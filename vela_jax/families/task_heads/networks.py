@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import jax
 from flax import nnx
@@ -11,21 +11,13 @@ from jaxtyping import Array, Float, Int32
 
 from vela_jax.backbones.registry import AnyConfig, build
 from vela_jax.families.task_heads.spec import ClassifierSpec, Kind, PooledSpec, RelevanceSpec, Spec
-from vela_jax.forward.engine import Network
+from vela_jax.forward.network import Network
 from vela_jax.heads.classifier import ClassifierHead
 from vela_jax.heads.pooling import pool
 from vela_jax.heads.relevance import RelevanceScorers
 
+LOGITS = "logits"
 Readouts = dict[str, Float[Array, "B ..."]]
-
-
-class TaskNetwork(Protocol):
-    """A module that gives the readouts found after `depth` layers."""
-
-    depths: tuple[int, ...]
-
-    def __call__(self, ids: Int32[Array, "B S"], lengths: Int32[Array, " B"], depth: int) -> Readouts:
-        """Readouts by name."""
 
 
 class ClassifierNetwork(nnx.Module):
@@ -34,7 +26,7 @@ class ClassifierNetwork(nnx.Module):
     def __init__(self, config: AnyConfig, spec: ClassifierSpec, *, rngs: nnx.Rngs) -> None:
         self.backbone = build(config, rngs=rngs)
         self.head = ClassifierHead(spec.head, rngs=rngs)
-        self.per_token = spec.kind in (Kind.TOKEN, Kind.GROUNDED)
+        self.per_token = (LOGITS,) if spec.kind in (Kind.TOKEN, Kind.GROUNDED) else ()
         self.pooling = spec.pooling
         self.depths = (config.num_hidden_layers,)
 
@@ -42,7 +34,7 @@ class ClassifierNetwork(nnx.Module):
         """Readouts by name."""
         hidden = self.backbone(ids, lengths, (depth,))[depth]
         rows = hidden if self.per_token else pool(hidden, lengths, self.pooling)
-        return {"logits": self.head(rows)}
+        return {LOGITS: self.head(rows)}
 
 
 class PooledNetwork(nnx.Module):
@@ -50,6 +42,7 @@ class PooledNetwork(nnx.Module):
 
     def __init__(self, config: AnyConfig, spec: PooledSpec, *, rngs: nnx.Rngs) -> None:
         self.backbone = build(config, rngs=rngs)
+        self.per_token = ()
         self.pooling = spec.pooling
         self.final_norm_exits = spec.final_norm_exits
         self.depths = spec.layers
@@ -67,6 +60,7 @@ class RelevanceNetwork(nnx.Module):
         self.backbone = build(config, rngs=rngs)
         exits = tuple((exit_.layer, exit_.dimension) for exit_ in spec.exits)
         self.scorers = RelevanceScorers(exits, rngs=rngs)
+        self.per_token = ()
         self.exits = exits
         default = spec.default.layer
         self.depths = (*sorted({exit_.layer for exit_ in spec.exits} - {default}), default)
@@ -96,5 +90,6 @@ def pure_network(graphdef: Any, params: Any, max_length: int) -> Network:
         readouts: Readouts = nnx.merge(graphdef, params)(ids, lengths, depth)
         return readouts
 
-    depths: tuple[int, ...] = nnx.merge(graphdef, params).depths
-    return Network(apply, params, max_length, depths)
+    network = nnx.merge(graphdef, params)
+    vocab_size: int = network.backbone.config.vocab_size
+    return Network(apply, params, max_length, vocab_size, network.depths, frozenset(network.per_token))

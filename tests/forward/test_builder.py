@@ -1,0 +1,67 @@
+"""The builder's order of work."""
+
+import threading
+
+import pytest
+
+from vela_jax.forward import builder
+from vela_jax.forward.builder import Builder
+
+PATIENCE = 30
+
+
+def test_urgent_work_goes_first() -> None:
+    gate, order = threading.Event(), list[str]()
+    build = Builder("test", lambda: 1.0)
+
+    def hold() -> None:
+        gate.wait(PATIENCE)
+
+    build.add(hold, urgent=True)
+    last = build.add(lambda: order.append("quiet"), urgent=False)
+    build.add(lambda: order.append("urgent"), urgent=True)
+    gate.set()
+    last.result(PATIENCE)
+    assert order == ["urgent", "quiet"]
+
+
+def test_quiet_work_waits_for_a_quiet_moment_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builder, "PATIENCE_SECONDS", 0.1)
+    asked = threading.Event()
+
+    def never_quiet() -> float:
+        asked.set()
+        return 0.0
+
+    build = Builder("test", never_quiet)
+    build.add(lambda: None, urgent=False).result(PATIENCE)
+    assert asked.is_set()
+
+
+def test_a_failure_is_the_futures_own() -> None:
+    build = Builder("test", lambda: 1.0)
+
+    def fail() -> None:
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        build.add(fail, urgent=True).result(PATIENCE)
+    build.add(lambda: None, urgent=True).result(PATIENCE)
+
+
+def test_closing_cancels_what_waits() -> None:
+    gate, started = threading.Event(), threading.Event()
+    build = Builder("test", lambda: 1.0)
+
+    def hold() -> None:
+        started.set()
+        gate.wait(PATIENCE)
+
+    running = build.add(hold, urgent=True)
+    waiting = build.add(lambda: None, urgent=True)
+    started.wait(PATIENCE)
+    build.close()
+    gate.set()
+    running.result(PATIENCE)
+    assert waiting.cancelled()
+    assert build.add(lambda: None, urgent=True).cancelled()

@@ -1,0 +1,96 @@
+"""Opens buckets beside the serving of requests: those that a request waits for first, the others when it is quiet."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Final
+
+QUIET_SECONDS: Final = 0.05
+PATIENCE_SECONDS: Final = 2.0  # longest that quiet work waits for a quiet moment
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(order=True, slots=True)
+class _Task:
+    urgency: int  # 0: a request waits for it
+    sequence: int
+    work: Callable[[], None] = field(compare=False)
+    future: Future[None] = field(compare=False)
+
+
+class Builder:
+    """A thread that does one piece of work after another, urgent ones first.
+
+    `quiet_for` gives the seconds since the model last ran; quiet work waits for a pause, within bounds.
+    """
+
+    def __init__(self, name: str, quiet_for: Callable[[], float]) -> None:
+        self._quiet_for = quiet_for
+        self._tasks: list[_Task] = []
+        self._sequence = itertools.count()
+        self._changed = threading.Condition()
+        self._closed = False
+        self._thread = threading.Thread(target=self._work, name=f"build {name}", daemon=True)
+        self._started = False
+
+    def add(self, work: Callable[[], None], *, urgent: bool) -> Future[None]:
+        """Queue a piece of work; its future fails with whatever it raises."""
+        future: Future[None] = Future()
+        with self._changed:
+            if self._closed:
+                future.cancel()
+                return future
+            heapq.heappush(self._tasks, _Task(0 if urgent else 1, next(self._sequence), work, future))
+            if not self._started:
+                self._started = True
+                self._thread.start()
+            self._changed.notify_all()
+        return future
+
+    def close(self, timeout: float | None = 0.0) -> None:
+        """Begin nothing further and cancel what waits; wait so long for what runs now, which cannot be stopped."""
+        with self._changed:
+            self._closed = True
+            tasks, self._tasks = self._tasks, []
+            self._changed.notify_all()
+        for task in tasks:
+            task.future.cancel()
+        if self._started:
+            self._thread.join(timeout)
+
+    def _work(self) -> None:
+        while (task := self._next()) is not None:
+            if not task.future.set_running_or_notify_cancel():
+                continue
+            try:
+                task.work()
+            except Exception as error:
+                _log.warning("a bucket could not be built: %s", type(error).__name__)
+                task.future.set_exception(error)
+            else:
+                task.future.set_result(None)
+
+    def _next(self) -> _Task | None:
+        """The next task; quiet ones only in a quiet moment or when they have waited long enough."""
+        with self._changed:
+            waited = 0.0
+            while not self._closed:
+                if not self._tasks:
+                    self._changed.wait()
+                    waited = 0.0
+                elif self._tasks[0].urgency == 0 or self._is_quiet() or waited >= PATIENCE_SECONDS:
+                    return heapq.heappop(self._tasks)
+                else:
+                    self._changed.wait(QUIET_SECONDS)
+                    waited += QUIET_SECONDS
+            return None
+
+    def _is_quiet(self) -> bool:
+        return self._quiet_for() >= QUIET_SECONDS

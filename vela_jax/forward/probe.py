@@ -1,0 +1,107 @@
+"""The exactness probe: does a row keep its bits at every place, beside any company, in every row count?
+
+Random rows are run alone and together, and the bytes of their readouts are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+
+from vela_jax.forward.executables import Executables, Ids, Shape
+from vela_jax.forward.network import Network, Outputs
+
+SEED: Final = 20260
+SPECIAL_IDS: Final = 5  # ids that tokenizers keep for special tokens
+RUNS_ALONE: Final = 2
+
+Bits = Mapping[tuple[int, str], bytes]  # by target and readout
+Run = Callable[[Ids, Ids], Outputs]
+
+
+class Company(IntEnum):
+    """What stands in a slot that holds no target."""
+
+    EMPTY = -1
+    NOISE = -2
+    POISON = -3  # a row whose values are NaN
+
+
+class Prober:
+    """Probes the executables of one network with rows from a fixed generator."""
+
+    def __init__(self, network: Network, executables: Executables) -> None:
+        self._network = network
+        self._executables = executables
+
+    def bits(self, shape: Shape) -> Bits | None:
+        """Readouts of the targets in a compiled shape; None when they depend on place, company, call or instance."""
+        found = self._collect(shape, self._run_of(shape), {})
+        if found is None:
+            return None
+        return self._collect(shape, self._executables.second_instance(shape), found)
+
+    def agrees(self, shape: Shape, bits: Bits) -> bool:
+        """Whether every run of a compiled shape gives exactly these bits."""
+        return self._collect(shape, self._run_of(shape), bits) is not None
+
+    def _run_of(self, shape: Shape) -> Run:
+        return lambda ids, lengths: self._executables.run(shape, ids, lengths)
+
+    def _collect(self, shape: Shape, run: Run, known: Bits) -> Bits | None:
+        """Bits of all targets over all arrangements; None at the first that differ from the known or from others."""
+        targets = self.targets(shape.length)
+        found = dict(known)
+        for slots in arrangements(shape.rows, len(targets)):
+            outputs = {name: np.asarray(values) for name, values in run(*self._fill(shape, slots, targets)).items()}
+            for slot, target in enumerate(slots):
+                if target < 0:
+                    continue
+                for name, values in outputs.items():
+                    kept = values[slot, : len(targets[target])] if name in self._network.per_token else values[slot]
+                    if found.setdefault((target, name), kept.tobytes()) != kept.tobytes():
+                        return None
+        return found
+
+    def targets(self, length: int) -> list[Ids]:
+        """Random rows from one token to the full bucket."""
+        source = np.random.default_rng((SEED, length))
+        sizes = sorted({1, min(2, length), length // 2 + 1, max(1, length - 1), length})
+        return [self._random(source, size) for size in sizes]
+
+    def _random(self, source: np.random.Generator, size: int) -> Ids:
+        lowest = min(SPECIAL_IDS, self._network.vocab_size - 1)
+        return source.integers(lowest, self._network.vocab_size, size, dtype=np.int32)
+
+    def _fill(self, shape: Shape, slots: tuple[int, ...], targets: list[Ids]) -> tuple[Ids, Ids]:
+        source = np.random.default_rng((SEED, shape.length, *(slot - Company.POISON for slot in slots)))
+        ids = np.zeros((shape.rows, shape.length), np.int32)
+        lengths = np.zeros(shape.rows, np.int32)
+        for slot, content in enumerate(slots):
+            if content == Company.EMPTY:
+                continue
+            row = targets[content] if content >= 0 else self._random(source, shape.length)
+            if content == Company.POISON:
+                row = np.full(shape.length, self._network.vocab_size, np.int32)
+            ids[slot, : len(row)] = row
+            lengths[slot] = len(row)
+        return ids, lengths
+
+
+def arrangements(count: int, targets: int) -> Iterator[tuple[int, ...]]:
+    """Which target or company stands in each slot: every target comes to every slot, beside targets and all company."""
+    for turn in range(targets):
+        rotated = tuple((slot + turn) % targets for slot in range(count))
+        yield rotated
+        if count > 1:
+            yield rotated[::-1]
+    if count == 1:
+        for _ in range(RUNS_ALONE - 1):
+            yield from ((target,) for target in range(targets))
+        return
+    for company in Company:
+        for parity in (0, 1):
+            yield tuple(int(company) if slot % 2 == parity else (slot // 2) % targets for slot in range(count))
