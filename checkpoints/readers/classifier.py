@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from checkpoints.files import PackageError
 from checkpoints.identity import TASK_HEADS
-from checkpoints.readers.reading import Members, Reading, is_integer, is_number
-from vela_jax.backbones.registry import backbone_config
+from checkpoints.readers.reading import Members, Reading, is_integer, is_number, read_backbone
 from vela_jax.families.task_heads.spec import ClassifierSpec, GroundedPolicy, Kind, OperatingPoint
 from vela_jax.heads.classifier import ClassifierConfig
 from vela_jax.heads.pooling import Pooling
@@ -45,7 +44,7 @@ def read(folder: PackageFolder, config: Mapping[str, Any], architecture: str) ->
     labels = read_labels(members)
     policy = Members(POLICY, folder.json_object(POLICY)) if folder.has(POLICY) else None
     kind = _kind(members, architecture, labels, policy)
-    backbone = backbone_config("modernbert", config)
+    backbone = read_backbone("modernbert", config)
     grounded = _read_grounded(folder, policy, labels) if kind is Kind.GROUNDED and policy else None
     spec = ClassifierSpec(
         kind=kind,

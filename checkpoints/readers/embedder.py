@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from checkpoints.files import PackageError
 from checkpoints.identity import TASK_HEADS
 from checkpoints.readers.classifier import FIVE_FILES
-from checkpoints.readers.reading import Members, Reading
-from vela_jax.backbones.registry import backbone_config
+from checkpoints.readers.reading import Members, Reading, read_backbone
 from vela_jax.families.task_heads.spec import PooledSpec
 from vela_jax.heads.pooling import Pooling
 
@@ -54,7 +53,7 @@ def has_files(folder: PackageFolder) -> bool:
 def read(folder: PackageFolder, config: Mapping[str, Any]) -> Reading:
     """Read an embedder with a ModernBERT or Qwen3 backbone."""
     members = Members("config.json", config)
-    backbone = backbone_config(str(config["model_type"]), config)
+    backbone = read_backbone(str(config["model_type"]), config)
     layers = backbone.num_hidden_layers
     pooling = read_pooling(folder, backbone.hidden_size)
     contract = members.section(CONTRACT)

@@ -4,15 +4,32 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeGuard
 
 from checkpoints.files import PackageError
+from vela_jax.backbones.registry import backbone_config
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from vela_jax.backbones.registry import AnyConfig
     from vela_jax.families.task_heads.spec import Spec
+
+_MAX_LAYERS: Final = 1024
+_MAX_SIZE: Final = 1 << 24
+_SIZES: Final = (
+    "vocab_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "num_key_value_heads",
+    "head_dim",
+    "intermediate_size",
+    "max_position_embeddings",
+    "type_vocab_size",
+    "local_attention",
+    "global_attn_every_n_layers",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +88,18 @@ class Members:
         if not isinstance(value, dict):
             self.fail(key, "an object")
         return Members(f"{self.name}: {key}", value)
+
+
+def read_backbone(model_type: str, config: Mapping[str, Any]) -> AnyConfig:
+    """The backbone's config, its sizes within what a machine can hold. Raises PackageError or ConfigError.
+
+    Sizes are bounded first: a backbone lists its layers, and a wrong number must not use up the memory.
+    """
+    members = Members("config.json", config)
+    for key in _SIZES:
+        if is_integer(config.get(key)):
+            members.integer(key, 1, _MAX_LAYERS if key == "num_hidden_layers" else _MAX_SIZE)
+    return backbone_config(model_type, config)
 
 
 def is_integer(value: Any) -> TypeGuard[int]:

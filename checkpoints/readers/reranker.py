@@ -8,9 +8,8 @@ from checkpoints.files import PackageError
 from checkpoints.identity import TASK_HEADS
 from checkpoints.readers.classifier import FIVE_FILES
 from checkpoints.readers.embedder import CONTRACT, LAST_GRAPH, with_data
-from checkpoints.readers.reading import Members, Reading, is_integer
+from checkpoints.readers.reading import Members, Reading, is_integer, read_backbone
 from checkpoints.weights import TensorFile
-from vela_jax.backbones.registry import backbone_config
 from vela_jax.families.task_heads.spec import Exit, RelevanceSpec
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def read(folder: PackageFolder, config: Mapping[str, Any], options: TaskHeadsOpt
     if config.get("architectures") != ["ModernBertModel"]:
         members.fail("architectures", "exactly ['ModernBertModel']")
     _check_contract(members)
-    backbone = backbone_config("modernbert", config)
+    backbone = read_backbone("modernbert", config)
     layers, width = backbone.num_hidden_layers, backbone.hidden_size
     declared = _read_exits(folder, layers, width)
     exits = _served(TensorFile.open(folder, SCORERS), declared)

@@ -8,8 +8,7 @@ from checkpoints.files import PackageError
 from checkpoints.identity import SENTENCE_BERT
 from checkpoints.readers import embedder
 from checkpoints.readers.classifier import FIVE_FILES
-from checkpoints.readers.reading import Members, Reading
-from vela_jax.backbones.registry import backbone_config
+from checkpoints.readers.reading import Members, Reading, read_backbone
 from vela_jax.families.task_heads.spec import PooledSpec
 from vela_jax.heads.pooling import Pooling
 
@@ -32,7 +31,7 @@ def detect(folder: PackageFolder, config: Mapping[str, Any]) -> bool:
 
 def read(folder: PackageFolder, config: Mapping[str, Any]) -> Reading:
     """Read a detected package. Raises PackageError or ConfigError naming the file and the fault."""
-    backbone = backbone_config("bert", config)
+    backbone = read_backbone("bert", config)
     pooling = embedder.read_pooling(folder, backbone.hidden_size)
     if pooling is Pooling.LAST_TOKEN:
         raise PackageError(f"{embedder.POOLING}: a BERT encoder is pooled by mean or cls, found {pooling}")
