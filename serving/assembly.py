@@ -19,8 +19,9 @@ from vela_jax.families.task_heads.facts import Facts
 from vela_jax.families.task_heads.model import TaskHeadsModel, build_model
 from vela_jax.families.task_heads.networks import pure_network
 from vela_jax.families.task_heads.reading import Texts
-from vela_jax.forward.engine import BucketEngine, Network
+from vela_jax.forward.engine import BucketEngine
 from vela_jax.forward.engine_args import EngineArgs, read_engine_args
+from vela_jax.forward.records import ClassRecords, host_facts
 from vela_jax.layers.config import ConfigError
 from vela_jax.text.envelope import EnvelopeError
 from vela_jax.text.tokenizer import TokenizerError
@@ -30,7 +31,7 @@ SPARE_GIB: Final = 2.0  # activations and compiled code beside the weights (runt
 PARAMETER_BYTES: Final = 4  # FP32
 ENGINE: Final = "jax"
 TOKENIZER_STAGE: Final = "checking the tokenizer"
-WARM_STAGE: Final = "compiling buckets"
+WARM_STAGE: Final = "compiling and probing buckets"
 
 
 class MemoryBudgetExceeded(Exception):
@@ -55,6 +56,7 @@ class Assembler:
 
     sources: PackageSources
     engine_args: EngineArgs
+    records: Path | None = None  # folder of what the probe found; None keeps nothing
 
     def load(self, entry: ModelEntry, report: Report) -> LoadedModel:
         """Find, verify, read and place the entry's model; `report` is told of each stage.
@@ -73,35 +75,43 @@ class Assembler:
         texts = Texts.of(loaded.tokenizer)
         texts.reader.check()  # so that the first long text does not wait for it
         model = build_model(loaded.spec, texts, loaded.backbone.num_hidden_layers, facts)
-        return _join(model, _network(loaded), loaded, args, placement)
+        return self._join(model, loaded, args, placement)
 
+    def _join(
+        self, model: TaskHeadsModel, loaded: LoadedPackage, args: EngineArgs, placement: Placement
+    ) -> LoadedModel:
+        network = pure_network(loaded.graphdef, loaded.params, loaded.max_input_tokens)
+        engine = BucketEngine(network, args, placement.device, self._records(loaded, args, placement))
 
-def _network(loaded: LoadedPackage) -> Network:
-    return pure_network(loaded.graphdef, loaded.params, loaded.max_input_tokens)
+        def warm(report: Report) -> None:
+            engine.warm(lambda done, total: report(WARM_STAGE, done, total))
 
+        return LoadedModel(
+            model=model,
+            engine=engine,
+            description=model.describe(),
+            provenance=_provenance(loaded),
+            accelerator=placement.accelerator,
+            accelerator_validated=placement.validated,
+            device=placement.label,
+            engine_name=ENGINE,
+            engine_args=msgspec.to_builtins(args),
+            numerics=args.numerics,
+            memory_bytes=network.memory_bytes,
+            warm=warm,
+            buckets=engine.report,
+            compiles=lambda: engine.compiles,
+            close=engine.close,
+        )
 
-def _join(
-    model: TaskHeadsModel, network: Network, loaded: LoadedPackage, args: EngineArgs, placement: Placement
-) -> LoadedModel:
-    engine = BucketEngine(network, args, placement.device)
-
-    def warm(report: Report) -> None:
-        engine.warm(lambda done, total: report(WARM_STAGE, done, total))
-
-    return LoadedModel(
-        model=model,
-        engine=engine,
-        description=model.describe(),
-        provenance=_provenance(loaded),
-        accelerator=placement.accelerator,
-        accelerator_validated=placement.validated,
-        device=placement.label,
-        engine_name=ENGINE,
-        engine_args=msgspec.to_builtins(args),
-        numerics=args.numerics,
-        memory_bytes=network.memory_bytes,
-        warm=warm,
-    )
+    def _records(self, loaded: LoadedPackage, args: EngineArgs, placement: Placement) -> ClassRecords | None:
+        """What the probe found of this model under these settings on this kind of device."""
+        if self.records is None:
+            return None
+        shapes = {"length_buckets": args.length_buckets, "row_buckets": args.row_buckets}
+        tokens = args.batch_tokens(placement.device.platform)
+        key = {"model": loaded.provenance.model_sha256, "batch_tokens": tokens, **shapes}
+        return ClassRecords(self.records, {**host_facts(placement.device), **msgspec.to_builtins(key)})
 
 
 def _provenance(loaded: LoadedPackage) -> Provenance:

@@ -66,6 +66,7 @@ def _loaded_members(loaded: LoadedModel) -> dict[str, Any]:
         "licence": provenance.licence,
         "engine_args": dict(loaded.engine_args),
         "numerics": loaded.numerics,
+        "buckets": loaded.buckets(),
         "profile": PROFILE,
         "profiles": [{"name": PROFILE, "numerics": loaded.numerics, "description": "as engine_args says"}],
         "engine": loaded.engine_name,

@@ -10,11 +10,12 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from serving.errors import ErrorCode, RequestFailed
 from serving.loaded import LoadedModel
 from serving.result_cache import ResultCache
-from serving.scheduler import Job, Scheduler
+from serving.scheduler import STOPPING, Job, Scheduler
 from serving.timing import Timing
-from vela_jax.contract import Answer, Plan, Result, Row, Surface
+from vela_jax.contract import EXPIRED, Answer, Plan, Result, Row, Surface
 
 T = TypeVar("T")
 
@@ -74,10 +75,29 @@ class LiveModel:
                 self._cache.put(keys[index], result)
         return [fresh[index] if result is None else result for index, result in enumerate(kept)]
 
+    async def _prepare(self, rows: Sequence[Row], deadline: float | None) -> bool:
+        """Wait until the rows' buckets are open; false when their deadline passed before."""
+        opening = self.loaded.engine.prepare(rows)
+        if not opening:
+            return True
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        done, waiting = await asyncio.wait([asyncio.wrap_future(each) for each in opening], timeout=left)
+        for each in done:
+            if each.cancelled():
+                raise RequestFailed(*STOPPING)
+            error = each.exception()
+            if error is not None:
+                raise RequestFailed(ErrorCode.INTERNAL_ERROR, f"{type(error).__name__}: {error}")
+        return not waiting
+
     async def _run(self, rows: Sequence[Row], deadline: float | None, timing: Timing) -> list[Result]:
         """Run rows as one job; its times go into `timing` however it ends."""
-        job = Job(rows, deadline)
         timing.submitted = time.monotonic()
+        if not await self._prepare(rows, deadline):
+            self.scheduler.note_expired(len(rows))
+            timing.answered = time.monotonic()
+            return [EXPIRED] * len(rows)
+        job = Job(rows, deadline)
         try:
             self.scheduler.submit([job])
             return await self.scheduler.wait(job)

@@ -30,8 +30,8 @@ class Provenance:
 class LoadedModel:
     """A model read and placed: what plans, what runs, and what the card says of both.
 
-    `warm` compiles what must be compiled before the first request. The engine belongs to one thread at a time:
-    the loader's until the model's scheduler starts.
+    `warm` makes ready what must be before the first request. `buckets` gives the card's line of each bucket,
+    `compiles` the executables so far, `close` ends what is made ready in the background.
     """
 
     model: Model
@@ -46,6 +46,9 @@ class LoadedModel:
     numerics: Literal["exact", "approximate"]
     memory_bytes: int
     warm: Callable[[Report], None]
+    buckets: Callable[[], list[dict[str, Any]]]
+    compiles: Callable[[], int]
+    close: Callable[[], None]
 
     @property
     def identity(self) -> str:

@@ -106,6 +106,8 @@ class Service:
         self._stopping = True
         self._loader.stop()
         live = [served.live for served in self._models.models if served.live is not None]
+        for each in live:
+            each.loaded.close()
         await asyncio.gather(*(asyncio.to_thread(each.scheduler.stop) for each in live))
 
     def _depth(self) -> int:

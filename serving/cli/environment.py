@@ -37,13 +37,13 @@ def prepare_environment(*, threads: int | None = None, only_cpu: bool = False) -
         os.environ.setdefault(name, value)
 
 
-def compiled_folder(option: Path | None) -> Path:
-    """Where compiled code is kept between runs: the option, the environment, else the user's cache folder."""
+def kept_folder(option: Path | None) -> Path:
+    """Where compiled code and what the probe found are kept: the option, the environment, else the user's cache."""
     named = option or os.environ.get(COMPILED_VARIABLE)
     if named:
         return Path(named)
     cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "vela-jax" / "compiled"
+    return (Path(cache) if cache else Path.home() / ".cache") / "vela-jax"
 
 
 def usable_cpus(root: Path = CGROUP_ROOT, membership: Path = MEMBERSHIP) -> int:

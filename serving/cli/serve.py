@@ -8,8 +8,9 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
-from serving.cli.environment import compiled_folder, prepare_environment
+from serving.cli.environment import kept_folder, prepare_environment
 from serving.cli.failure import failing_on
 from serving.cli.progress import Display, DisplayHandler, open_display
 from serving.cli.sample import sample_request
@@ -32,7 +33,7 @@ def serve(arguments: argparse.Namespace) -> int:
     display = open_display()
     _set_up_logging(arguments.log_level, display)
     try:
-        return _run(settings, compiled_folder(arguments.autotune_cache), display)
+        _run(settings, kept_folder(arguments.autotune_cache), display)
     finally:
         display.close()
 
@@ -45,10 +46,10 @@ def _set_up_logging(level: str, display: Display) -> None:
             logging.getLogger(library).setLevel(logging.WARNING)
 
 
-def _run(settings: Settings, compiled: Path, display: Display) -> int:
+def _run(settings: Settings, kept: Path, display: Display) -> NoReturn:
     from serving.app import build_app
     from serving.routes.surfaces import SURFACE_ROUTES
-    from serving.server import HttpServer, ServerSettings
+    from serving.server import HttpServer, ServerSettings, StartFailed
     from serving.sockets import CannotListen
 
     metrics = Metrics([route.path for route in SURFACE_ROUTES])
@@ -56,7 +57,7 @@ def _run(settings: Settings, compiled: Path, display: Display) -> int:
     watcher = Watcher(models, display)
     loader = Loader(
         models,
-        _lazy_load(settings, compiled),
+        _lazy_load(settings, kept),
         is_final=_is_final,
         bounds=settings.bounds,
         retries=settings.retries,
@@ -74,16 +75,14 @@ def _run(settings: Settings, compiled: Path, display: Display) -> int:
 
     server = HttpServer(app, ServerSettings(settings.address))
     try:
-        with failing_on(CannotListen):
+        with failing_on(CannotListen, StartFailed):
             code = server.run(announce)
     except KeyboardInterrupt:
         code = 130
-    if loader.is_alive:
-        _leave(code, display)
-    return code
+    _leave(code, display)
 
 
-def _lazy_load(settings: Settings, compiled: Path) -> Callable[[ModelEntry, Report], LoadedModel]:
+def _lazy_load(settings: Settings, kept: Path) -> Callable[[ModelEntry, Report], LoadedModel]:
     """Load models with libraries that are imported at the first load: HTTP answers before they are."""
 
     def load(entry: ModelEntry, report: Report) -> LoadedModel:
@@ -92,8 +91,8 @@ def _lazy_load(settings: Settings, compiled: Path) -> Callable[[ModelEntry, Repo
         from serving.assembly import Assembler
         from vela_jax.forward.compilation_cache import keep_compiled
 
-        keep_compiled(compiled)
-        return Assembler(settings.sources, settings.engine_args).load(entry, report)
+        keep_compiled(kept / "executables")
+        return Assembler(settings.sources, settings.engine_args, kept / "bit-classes").load(entry, report)
 
     return load
 
@@ -104,7 +103,7 @@ def _is_final(error: BaseException) -> bool:
     return isinstance(error, FINAL_FAILURES)
 
 
-def _leave(code: int, display: Display) -> None:
+def _leave(code: int, display: Display) -> NoReturn:
     """End at once: a thread that compiles or reads weights cannot be stopped, and must not outlive the interpreter."""
     display.close()
     sys.stdout.flush()

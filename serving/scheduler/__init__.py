@@ -2,6 +2,6 @@
 
 from serving.scheduler.events import Events, Unobserved
 from serving.scheduler.job import Job
-from serving.scheduler.scheduler import Scheduler
+from serving.scheduler.scheduler import STOPPING, Scheduler
 
-__all__ = ["Events", "Job", "Scheduler", "Unobserved"]
+__all__ = ["STOPPING", "Events", "Job", "Scheduler", "Unobserved"]

@@ -132,6 +132,10 @@ class Scheduler:
             self._planned = [planned for planned in self._planned if planned.wanted]
             heapq.heapify(self._planned)
 
+    def note_expired(self, rows: int) -> None:
+        """Count rows whose deadline passed before they could be submitted."""
+        self._events.rows_expired(rows)
+
     def stop(self, join_seconds: float = JOIN_SECONDS) -> bool:
         """Refuse new work, fail waiting work with `not_ready`, wait for the running forward.
 

@@ -21,7 +21,9 @@ from serving.service import Service, planning_pool
 from serving.sockets import Address
 from vela_jax.forward.engine_args import EngineArgs
 
-COLD = EngineArgs(warmup=())
+COLD = EngineArgs(warmup=(), background=(), row_buckets=(1,))
+FEW_BUCKETS = EngineArgs(warmup=(), background=(), row_buckets=(1,), length_buckets=(96, 256, 1024, 4096))
+"""Lengths for tests that are not about buckets: each one costs half a second of compiling in every model."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,8 +96,13 @@ class FakeEngine:
         self.forwards: list[list[int]] = []
         self.failures: dict[int, BaseException] = {}  # by number of the forward
         self.plan_failure: Exception | None = None
+        self.opening: list[Future[None]] = []
         self.most_at_once = 0
         self._at_once = 0
+
+    def prepare(self, rows: Sequence[Row]) -> list[Future[None]]:
+        """What the test says must be waited for."""
+        return list(self.opening) if rows else []
 
     def batches(self, rows: Sequence[Row]) -> list[Batch]:
         """Cut the rows, as they come, into batches of `rows_per_batch`."""
@@ -214,6 +220,9 @@ def load_letters(engine: FakeEngine | None = None, model: LettersModel | None = 
         "numerics": "exact",
         "memory_bytes": 28,
         "warm": lambda report: report("compile", 1, 1),
+        "buckets": list,
+        "compiles": lambda: 0,
+        "close": lambda: None,
     }
     return LoadedModel(**known | members)
 

@@ -90,6 +90,8 @@ def test_a_loaded_classifier() -> None:
         "licence": "apache-2.0",
         "engine_args": {"batching": "exact"},
         "numerics": "exact",
+        "buckets": [],
+        "buckets": [],
         "profile": "exact",
         "profiles": [{"name": "exact", "numerics": "exact", "description": "as engine_args says"}],
         "engine": "jax",

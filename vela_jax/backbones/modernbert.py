@@ -139,10 +139,10 @@ class Attention(nnx.Module):
         q, k = (a.transpose(0, 2, 1, 3) for a in jnp.split(qk, 2, axis=2))  # [B N T H]
         v = qkv[:, :, 2 * self.num_heads :].transpose(0, 2, 1, 3)
         if self.half_window is None:
-            mixed = full_attention(q[:, :, None], k, v, lengths)
+            mixed = full_attention(q[:, :, None], k, v, lengths)[:, :, 0]
         else:
-            mixed = sliding_attention(q[:, :, None], k, v, lengths, half_window=self.half_window)
-        return self.Wo(mixed[:, :, 0].transpose(0, 2, 1, 3).reshape(rows, width, hidden))
+            mixed = sliding_attention(q, k, v, lengths, half_window=self.half_window)
+        return self.Wo(mixed.transpose(0, 2, 1, 3).reshape(rows, width, hidden))
 
 
 class Layer(nnx.Module):

@@ -123,6 +123,7 @@ class BucketEngine:
         with self._lock:
             if bucket not in self._opening or self._opening[bucket].done():
                 self._opening[bucket] = self._builder.add(partial(self._open, bucket), urgent=True)
+                self._builder.add(partial(self._open_and_fill, bucket), urgent=False)
             return self._opening[bucket]
 
     def _open(self, bucket: Bucket) -> None:

@@ -46,7 +46,7 @@ class Yarn:
     def _magnitude(self, mscale: float) -> float:
         return 1.0 if self.factor <= 1 else 0.1 * mscale * math.log(self.factor) + 1.0
 
-    def ramp_bounds(self, width: int, theta: float) -> tuple[float, float]:
+    def ramp_bounds(self, width: int, theta: float) -> tuple[int, float]:
         """The frequency indices between which frequencies pass from unscaled to scaled."""
 
         def index(rotations: float) -> float:
@@ -54,8 +54,8 @@ class Yarn:
             return width * math.log(turns) / (2 * math.log(theta))
 
         low = max(math.floor(index(self.beta_fast)), 0)
-        high = min(math.ceil(index(self.beta_slow)), width - 1)
-        return (low, high + 0.001) if low == high else (low, high)
+        high = float(min(math.ceil(index(self.beta_slow)), width - 1))
+        return low, high + 0.001 if low == high else high
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,8 @@ class Rope:
 
     def inverse_frequencies(self, width: int) -> NDArray[np.float32]:
         """Radians a position, for each of the `width` / 2 pairs of channels."""
-        powers = np.power(np.float32(self.theta), np.arange(0, width, 2, dtype=np.float32) / np.float32(width))
+        exponents = np.arange(0, width, 2, dtype=np.float32) / np.float32(width)
+        powers = np.power(self.theta, exponents.astype(np.float64)).astype(np.float32)
         unscaled: NDArray[np.float32] = np.float32(1.0) / powers
         if self.yarn is None:
             return unscaled

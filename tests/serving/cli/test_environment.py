@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from serving.cli.environment import compiled_folder, cpu_quota, prepare_environment, usable_cpus
+from serving.cli.environment import cpu_quota, kept_folder, prepare_environment, usable_cpus
 from serving.cli.failure import CommandFailed
 
 NAMES = ("NPROC", "RAYON_NUM_THREADS", "OMP_NUM_THREADS", "JAX_PLATFORMS", "XLA_PYTHON_CLIENT_PREALLOCATE")
@@ -93,13 +93,13 @@ def test_cpus_are_capped_by_the_quota(
     [
         ("/o", {"VLLM_SRUN_AUTOTUNE_CACHE": "/v"}, "/o"),
         (None, {"VLLM_SRUN_AUTOTUNE_CACHE": "/v", "XDG_CACHE_HOME": "/x"}, "/v"),
-        (None, {"XDG_CACHE_HOME": "/x"}, "/x/vela-jax/compiled"),
-        (None, {}, "/home/vela/.cache/vela-jax/compiled"),
+        (None, {"XDG_CACHE_HOME": "/x"}, "/x/vela-jax"),
+        (None, {}, "/home/vela/.cache/vela-jax"),
     ],
 )
 def test_folder_of_compiled_code(option: str | None, before: dict[str, str], expected: str) -> None:
     os.environ.update(before)
-    assert compiled_folder(Path(option) if option else None) == Path(expected)
+    assert kept_folder(Path(option) if option else None) == Path(expected)
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="counts threads in /proc")
