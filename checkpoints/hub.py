@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import fnmatch
 import io
+import itertools
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from checkpoints.files import PackageError, PackageFolder
+from checkpoints.files import PackageError, PackageFolder, check_name
 from checkpoints.progress import Progress, Stage, silent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 RETRY_WAITS: Final = (1.0, 2.0, 4.0)  # seconds before the second, third and fourth attempt
 MANIFEST: Final = "MODEL_MANIFEST.json"
+_CONFIG: Final = "config.json"
+_REMEDY: Final = "check the repository and the revision"
+_DOWNLOADS: Final = 8  # at once
 _NO_CONNECTION: Final = frozenset({"TransportError", "ConnectionError", "TimeoutError", "gaierror"})
 _OFFLINE: Final = "OfflineModeIsEnabled"
 
@@ -27,8 +34,11 @@ class HubError(Exception):
 class HubClient(Protocol):
     """What this module uses of the hub's client library."""
 
-    def snapshot_download(self, repo_id: str, **options: Any) -> str:
-        """Download files of a repository and give the snapshot folder."""
+    def model_info(self, repo_id: str, *, revision: str) -> Any:
+        """A repository at a commit: `sha`, and `siblings` with an `rfilename` each."""
+
+    def hf_hub_download(self, repo_id: str, filename: str, **options: Any) -> str:
+        """Bring one file into the cache and give its path there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,55 +51,75 @@ class Hub:
     sleep: Callable[[float], None] = time.sleep
 
     def fetch(self, repo: str, revision: str, names: Sequence[str], progress: Progress = silent) -> PackageFolder:
-        """A snapshot that holds exactly the named files. A complete cache is used without asking the hub.
+        """A snapshot with the named files; those in the cache are used without asking the hub.
 
         Raises PackageError when the repository or one of them is not there, HubError when the hub fails for now.
         """
-        cached = self._cached(repo, revision, names)
-        if cached is not None and all(cached.has(name) for name in names):
-            return cached
-        folder = self._download(repo, revision, names, progress)
-        missing = [name for name in names if not folder.has(name)]
-        if missing:
-            raise PackageError(f"{repo}@{revision} lacks {', '.join(missing)}: {self._remedy}")
-        return folder
+        return self._bring(repo, revision, names, _bar_class(progress))
+
+    def _bring(self, repo: str, revision: str, names: Sequence[str], bars: type[Any]) -> PackageFolder:
+        paths = {name: self._cached(repo, revision, name) for name in names}
+        missing = [name for name, path in paths.items() if path is None]
+        if missing and self.offline:
+            raise _not_cached(repo, revision, missing)
+        with ThreadPoolExecutor(_DOWNLOADS, thread_name_prefix="download") as pool:
+            fetched = pool.map(lambda name: self._download(repo, revision, name, bars), missing)
+            paths |= dict(zip(missing, fetched, strict=True))
+        return _snapshot(repo, revision, {name: path for name, path in paths.items() if path is not None})
 
     def fetch_package(
         self, repo: str, revision: str, patterns: Sequence[str], progress: Progress = silent
     ) -> PackageFolder:
-        """A snapshot of a repository that no table knows: the files its manifest lists, else those of `patterns`."""
-        first = self._download(repo, revision, ("config.json", MANIFEST), progress)
-        if not first.has("config.json"):
-            raise PackageError(f"{repo}@{revision} lacks config.json, so it is no package: {self._remedy}")
-        if not first.has(MANIFEST):
-            return self._download(repo, revision, patterns, progress)
-        listed = first.json_object(MANIFEST).get("files_sha256")
-        if not isinstance(listed, dict) or not listed:
-            raise PackageError(f"{MANIFEST} of {repo}@{revision} lists no files_sha256: choose another revision")
-        return self.fetch(repo, revision, sorted({*listed, "config.json", MANIFEST}), progress)
+        """A snapshot of a repository that no table knows: the files its manifest lists, else those of `patterns`.
 
-    @property
-    def _remedy(self) -> str:
-        return "start once without --offline" if self.offline else "check the repository and the revision"
+        Offline it holds what the cache has of them.
+        """
+        if self.offline:
+            return self._cached_package(repo, revision)
+        bars = _bar_class(progress)
+        held = self._list(repo, revision)
+        if _CONFIG not in held:
+            raise PackageError(f"{repo}@{revision} lacks {_CONFIG}, so it is no package: {_REMEDY}")
+        if MANIFEST in held:
+            names = _manifest_files(self._bring(repo, revision, (MANIFEST,), bars), repo, revision)
+        else:
+            names = [name for name in held if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
+        rest = [name for name in names if name != _CONFIG]
+        if rest:
+            self._bring(repo, revision, rest, bars)
+        return self._bring(repo, revision, names, bars)  # the config last: offline, it stands for a whole package
 
-    def _cached(self, repo: str, revision: str, names: Sequence[str]) -> PackageFolder | None:
+    def _cached_package(self, repo: str, revision: str) -> PackageFolder:
+        folder = self.fetch(repo, revision, (_CONFIG,))
+        if folder.has(MANIFEST):
+            return self.fetch(repo, revision, _manifest_files(folder, repo, revision))
+        return folder
+
+    def _list(self, repo: str, revision: str) -> list[str]:
+        """Names of the repository's files at the commit."""
+        info = self._try(f"{repo}@{revision}", lambda client: client.model_info(repo, revision=revision))
+        if info.sha != revision:
+            raise PackageError(f"the hub gave commit {info.sha} of {repo} where {revision} was asked: try again")
+        return [sibling.rfilename for sibling in info.siblings]
+
+    def _cached(self, repo: str, revision: str, name: str) -> Path | None:
+        check_name(name)
+        options = {"revision": revision, "cache_dir": self.cache_dir, "local_files_only": True}
         try:
-            return self._ask(repo, revision, names, silent, local_only=True)
+            return Path(self._client().hf_hub_download(repo, name, **options))
         except FileNotFoundError:  # the client's "not in the cache"
             return None
 
-    def _download(self, repo: str, revision: str, names: Sequence[str], progress: Progress) -> PackageFolder:
-        label = f"{repo}@{revision}"
-        if self.offline:
-            try:
-                return self._ask(repo, revision, names, silent, local_only=True)
-            except FileNotFoundError as error:
-                raise PackageError(f"{label} is not complete in the hub cache: start once without --offline") from error
+    def _download(self, repo: str, revision: str, name: str, bars: type[Any]) -> Path:
+        options = {"revision": revision, "cache_dir": self.cache_dir, "local_files_only": False, "tqdm_class": bars}
+        label = f"{name} of {repo}@{revision}"
+        return Path(self._try(label, lambda client: client.hf_hub_download(repo, name, **options)))
+
+    def _try(self, label: str, call: Callable[[HubClient], Any]) -> Any:
+        """Make a call; failures that may pass are tried again."""
         for wait in (*RETRY_WAITS, None):
             try:
-                return self._ask(repo, revision, names, progress, local_only=False)
-            except PackageError:
-                raise
+                return call(self._client())
             except Exception as error:
                 if not is_transient(error):
                     raise PackageError(_explain(label, error)) from error
@@ -98,29 +128,34 @@ class Hub:
                 self.sleep(wait)
         raise AssertionError("the last attempt returns or raises")
 
-    def _ask(
-        self, repo: str, revision: str, names: Sequence[str], progress: Progress, *, local_only: bool
-    ) -> PackageFolder:
-        path = Path(
-            self._client().snapshot_download(
-                repo,
-                revision=revision,
-                allow_patterns=list(names),
-                cache_dir=self.cache_dir,
-                local_files_only=local_only,
-                tqdm_class=_bar_class(progress),
-            )
-        )
-        if path.name != revision:
-            raise PackageError(f"the hub gave commit {path.name} of {repo} where {revision} was asked: try again")
-        return PackageFolder.snapshot(path, cache=path.parents[2])
-
     def _client(self) -> HubClient:
         if self.client is not None:
             return self.client
-        import huggingface_hub  # takes a second to import; local packages never need it
+        import huggingface_hub  # slow to import; local packages never need it
 
         return cast("HubClient", huggingface_hub)
+
+
+def _snapshot(repo: str, revision: str, paths: Mapping[str, Path]) -> PackageFolder:
+    """The folder that holds the files `paths`, whose name must be the commit."""
+    roots = {path.parents[name.count("/")] for name, path in paths.items()}
+    wrong = sorted(root.name for root in roots if root.name != revision)
+    if wrong or len(roots) != 1:
+        raise PackageError(f"the hub gave commit {wrong} of {repo} where {revision} was asked: try again")
+    (root,) = roots
+    return PackageFolder.snapshot(root, cache=root.parents[2])
+
+
+def _manifest_files(folder: PackageFolder, repo: str, revision: str) -> list[str]:
+    """Files that a package's manifest lists, the config and the manifest among them."""
+    listed = folder.json_object(MANIFEST).get("files_sha256")
+    if not isinstance(listed, dict) or not listed:
+        raise PackageError(f"{MANIFEST} of {repo}@{revision} lists no files_sha256: choose another revision")
+    return sorted({*listed, _CONFIG, MANIFEST})
+
+
+def _not_cached(repo: str, revision: str, names: Sequence[str]) -> PackageError:
+    return PackageError(f"the hub cache lacks {', '.join(names)} of {repo}@{revision}: start once without --offline")
 
 
 def is_transient(error: BaseException) -> bool:
@@ -165,15 +200,18 @@ def _explain(label: str, error: BaseException) -> str:
 
 
 class _Received:
-    """The largest byte counts that any bar of one download has shown."""
+    """Bytes of the files that are being downloaded, added up over their bars."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._done = self._total = 0
+        self._bars: dict[int, tuple[int, int]] = {}
+        self._lock = threading.Lock()
 
-    def show(self, done: float, total: float) -> None:
-        self._done, self._total = max(self._done, int(done)), max(self._total, int(total))
-        self._progress(Stage.DOWNLOAD, self._done, self._total)
+    def show(self, bar: int, done: float, total: float) -> None:
+        with self._lock:
+            self._bars[bar] = (int(done), int(total))
+            sums = [sum(column) for column in zip(*self._bars.values(), strict=True)]
+            self._progress(Stage.DOWNLOAD, *sums)
 
 
 def _bar_class(progress: Progress) -> type[Any]:
@@ -181,14 +219,16 @@ def _bar_class(progress: Progress) -> type[Any]:
     from tqdm import tqdm  # type: ignore[import-untyped]  # comes with the client
 
     received = _Received(progress)
+    numbers = itertools.count()
 
     class Bar(tqdm):  # type: ignore[misc]
         def __init__(self, *args: Any, name: str | None = None, **options: Any) -> None:
             del name  # an option of the client's own bars
+            self._number = next(numbers)
             super().__init__(*args, **{**options, "file": io.StringIO(), "disable": False})
 
         def display(self, *_: Any, **__: Any) -> None:
             if self.unit == "B":
-                received.show(self.n, self.total or 0)
+                received.show(self._number, self.n, self.total or 0)
 
     return Bar

@@ -1,9 +1,10 @@
 """The hub: downloads, retries, the cache. The client is a fake; nothing leaves the machine."""
 
-import fnmatch
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -46,37 +47,41 @@ class FakeClient:
         self.files = files
         self.failures = failures or []
         self.commit: str | None = None
-        self.calls: list[dict[str, Any]] = []
+        self.listings = 0
+        self.downloads: list[tuple[str, str, str]] = []
+        self._lock = threading.Lock()
 
-    @property
-    def online_calls(self) -> list[dict[str, Any]]:
-        return [call for call in self.calls if not call["local_files_only"]]
+    def model_info(self, repo_id: str, *, revision: str) -> Any:
+        assert repo_id == REPO
+        self.listings += 1
+        self._fail()
+        return SimpleNamespace(
+            sha=self.commit or revision, siblings=[SimpleNamespace(rfilename=name) for name in self.files]
+        )
 
-    def snapshot_download(self, repo_id: str, **options: Any) -> str:
-        self.calls.append(options | {"repo_id": repo_id})
+    def hf_hub_download(self, repo_id: str, filename: str, **options: Any) -> str:
         commit = self.commit or options["revision"]
-        path = self.cache / ("models--" + repo_id.replace("/", "--")) / "snapshots" / commit
+        path = self.cache / ("models--" + repo_id.replace("/", "--")) / "snapshots" / commit / filename
         if options["local_files_only"]:
             if not path.exists():
                 raise FileNotFoundError("not in the cache")
             return str(path)
-        if self.failures:
-            raise self.failures.pop(0)
-        self._download(path, options)
+        assert set(options) == {"revision", "cache_dir", "local_files_only", "tqdm_class"}  # no token
+        with self._lock:
+            self.downloads.append((repo_id, options["revision"], filename))
+            self._fail()
+        if filename not in self.files:
+            raise StatusError(404)
+        content = self.files[filename]
+        with options["tqdm_class"](total=len(content), initial=0, unit="B", desc=filename, name="hub.file") as bar:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+            bar.update(len(content))
         return str(path)
 
-    def _download(self, path: Path, options: dict[str, Any]) -> None:
-        path.mkdir(parents=True, exist_ok=True)
-        bar = options["tqdm_class"](total=0, initial=0, unit="B", unit_scale=True, desc="bytes", name="hub.snapshot")
-        for name, content in self.files.items():
-            if any(fnmatch.fnmatchcase(name, pattern) for pattern in options["allow_patterns"]):
-                (path / name).parent.mkdir(exist_ok=True)
-                (path / name).write_bytes(content)
-                bar.total += len(content)
-                bar.update(len(content))
-                bar.refresh()
-        list(options["tqdm_class"]([1, 2], desc="files"))
-        bar.close()
+    def _fail(self) -> None:
+        if self.failures:
+            raise self.failures.pop(0)
 
 
 MakeHub = Callable[..., Hub]
@@ -107,31 +112,28 @@ MakeClient = Callable[..., FakeClient]
 
 
 def test_exactly_the_named_files_are_downloaded(make_client: MakeClient, make_hub: MakeHub) -> None:
-    client = make_client({"config.json": b"{}", "a": b"1", "b.py": b"print()"})
-    folder = make_hub(client).fetch(REPO, COMMIT, ("config.json", "a"))
-    assert folder.names() == ("a", "config.json")
-    (call,) = client.online_calls
-    assert call["repo_id"] == REPO
-    assert call["revision"] == COMMIT
-    assert call["allow_patterns"] == ["config.json", "a"]
-    assert "token" not in call
+    client = make_client({"config.json": b"{}", "sub/a": b"1", "b.py": b"print()"})
+    folder = make_hub(client).fetch(REPO, COMMIT, ("config.json", "sub/a"))
+    assert folder.names() == ("config.json", "sub/a")
+    assert sorted(client.downloads) == [(REPO, COMMIT, "config.json"), (REPO, COMMIT, "sub/a")]
+    assert client.listings == 0
 
 
-def test_a_complete_cache_is_used_without_the_hub(make_client: MakeClient, make_hub: MakeHub) -> None:
+def test_what_the_cache_has_is_not_downloaded(make_client: MakeClient, make_hub: MakeHub) -> None:
     client = make_client()
     hub = make_hub(client)
     hub.fetch(REPO, COMMIT, ("config.json",))
     hub.fetch(REPO, COMMIT, ("config.json",))
-    assert len(client.online_calls) == 1
     hub.fetch(REPO, COMMIT, ("config.json", "a"))
-    assert len(client.online_calls) == 2
+    assert [name for _, _, name in client.downloads] == ["config.json", "a"]
 
 
 def test_bytes_are_reported(make_client: MakeClient, make_hub: MakeHub, capsys: pytest.CaptureFixture[str]) -> None:
     seen: list[tuple[Stage, int, int]] = []
     client = make_client({"config.json": b"{}", "a": b"12345"})
-    make_hub(client).fetch(REPO, COMMIT, ("config.json", "a"), lambda *report: seen.append(report))
+    make_hub(client).fetch_package(REPO, COMMIT, ("*",), lambda *report: seen.append(report))
     assert seen[-1] == (Stage.DOWNLOAD, 7, 7)
+    assert [done for _, done, _ in seen] == sorted(done for _, done, _ in seen)
     assert capsys.readouterr() == ("", "")
 
 
@@ -142,30 +144,37 @@ def test_passing_failures_are_tried_again(
     client = make_client(failures=[error, error])
     make_hub(client).fetch(REPO, COMMIT, ("config.json",))
     assert waits == [1.0, 2.0]
-    assert len(client.online_calls) == 3
+    assert len(client.downloads) == 3
+
+
+def test_listings_are_tried_again(make_client: MakeClient, make_hub: MakeHub, waits: list[float]) -> None:
+    client = make_client(failures=[StatusError(502)] * 3)
+    make_hub(client).fetch_package(REPO, COMMIT, ("a",))
+    assert waits == [1.0, 2.0, 4.0]
+    assert client.listings == 4
 
 
 def test_four_attempts_are_made(make_client: MakeClient, make_hub: MakeHub, waits: list[float]) -> None:
     client = make_client(failures=[ConnectionError("refused")] * 9)
-    with pytest.raises(HubError, match=f"cannot be reached for {REPO}@{COMMIT}"):
+    with pytest.raises(HubError, match=rf"cannot be reached for config\.json of {REPO}@{COMMIT}"):
         make_hub(client).fetch(REPO, COMMIT, ("config.json",))
     assert waits == [1.0, 2.0, 4.0]
-    assert len(client.online_calls) == 4
+    assert len(client.downloads) == 4
 
 
 def test_a_busy_hub_is_named(make_client: MakeClient, make_hub: MakeHub) -> None:
     client = make_client(failures=[StatusError(503)] * 9)
     with pytest.raises(HubError, match="the hub answered 503 for acme/model"):
-        make_hub(client).fetch(REPO, COMMIT, ("config.json",))
+        make_hub(client).fetch_package(REPO, COMMIT, ("a",))
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
 def test_a_refusal_fails_at_once(make_client: MakeClient, make_hub: MakeHub, waits: list[float], status: int) -> None:
     client = make_client(failures=[StatusError(status)])
-    with pytest.raises(PackageError, match=f"the hub answered {status} .*HF_TOKEN") as caught:
+    with pytest.raises(PackageError, match=rf"the hub answered {status} .*HF_TOKEN") as caught:
         make_hub(client).fetch(REPO, COMMIT, ("config.json",))
     assert waits == []
-    assert len(client.online_calls) == 1
+    assert len(client.downloads) == 1
     assert "secret" not in str(caught.value)
 
 
@@ -188,40 +197,66 @@ def test_the_environment_may_forbid_downloads(make_client: MakeClient, make_hub:
     assert waits == []
 
 
+def test_the_library_of_the_hub_is_asked_as_it_expects(tmp_path: Path) -> None:
+    with pytest.raises(PackageError, match=rf"the hub cache lacks config\.json of {REPO}@{COMMIT}"):
+        Hub(tmp_path, offline=True).fetch(REPO, COMMIT, ("config.json",))
+    with pytest.raises(PackageError, match="unset HF_HUB_OFFLINE"):  # the tests' own setting
+        Hub(tmp_path).fetch(REPO, COMMIT, ("config.json",))
+    path = tmp_path / "models--acme--model" / "snapshots" / COMMIT
+    path.mkdir(parents=True)
+    (path / "config.json").write_text("{}")
+    folder = Hub(tmp_path).fetch(REPO, COMMIT, ("config.json",))
+    assert (folder.root, folder.cache) == (path, tmp_path)
+
+
 def test_offline_uses_the_cache_only(make_client: MakeClient, make_hub: MakeHub) -> None:
     client = make_client()
-    with pytest.raises(PackageError, match="not complete in the hub cache: start once without --offline"):
-        make_hub(client, offline=True).fetch(REPO, COMMIT, ("config.json",))
-    make_hub(client).fetch(REPO, COMMIT, ("config.json",))
-    assert make_hub(client, offline=True).fetch(REPO, COMMIT, ("config.json",)).has("config.json")
-    with pytest.raises(PackageError, match=r"lacks a: start once without --offline"):
-        make_hub(client, offline=True).fetch(REPO, COMMIT, ("config.json", "a"))
-    assert len(client.online_calls) == 1
+    offline = make_hub(client, offline=True)
+    with pytest.raises(PackageError, match=r"the hub cache lacks config\.json, a of .*: start once without --offline"):
+        offline.fetch(REPO, COMMIT, ("config.json", "a"))
+    with pytest.raises(PackageError, match=r"the hub cache lacks config\.json"):
+        offline.fetch_package(REPO, COMMIT, ("a",))
+    make_hub(client).fetch_package(REPO, COMMIT, ("config.json", "a"))
+    assert offline.fetch(REPO, COMMIT, ("config.json",)).has("config.json")
+    assert offline.fetch_package(REPO, COMMIT, ("a",)).names() == ("a", "config.json")
+    assert client.listings == 1
+
+
+def test_the_config_comes_last(make_client: MakeClient, make_hub: MakeHub) -> None:
+    client = make_client({"config.json": b"{}", "a": b"1", "b": b"2"})
+    make_hub(client).fetch_package(REPO, COMMIT, ("config.json", "a", "b"))
+    assert client.downloads[-1][2] == "config.json"
 
 
 def test_another_commit_is_refused(make_client: MakeClient, make_hub: MakeHub) -> None:
     client = make_client()
     client.commit = "f" * 40
-    with pytest.raises(PackageError, match=f"gave commit {'f' * 40} of {REPO} where {COMMIT} was asked"):
-        make_hub(client).fetch(REPO, COMMIT, ("config.json",))
+    for fetch_it in (make_hub(client).fetch, make_hub(client).fetch_package):
+        with pytest.raises(PackageError, match=rf"gave commit .*{'f' * 40}.* of {REPO} where {COMMIT} was asked"):
+            fetch_it(REPO, COMMIT, ("config.json",))
 
 
 def test_a_missing_pinned_file_is_named(make_client: MakeClient, make_hub: MakeHub) -> None:
-    with pytest.raises(PackageError, match=f"{REPO}@{COMMIT} lacks b, c: check the repository"):
-        make_hub(make_client()).fetch(REPO, COMMIT, ("config.json", "b", "c"))
+    with pytest.raises(PackageError, match=f"the hub answered 404 for b of {REPO}@{COMMIT}: check the name"):
+        make_hub(make_client()).fetch(REPO, COMMIT, ("config.json", "b"))
 
 
 def test_an_unknown_repository_is_fetched_by_patterns(make_client: MakeClient, make_hub: MakeHub) -> None:
-    files = dict.fromkeys(("config.json", "onnx/model_layer_3.onnx", "onnx/other.onnx", "modeling.py"), b"{}")
-    folder = make_hub(make_client(files)).fetch_package(REPO, COMMIT, ("config.json", "onnx/model_layer_*.onnx"))
+    names = ("config.json", "onnx/model_layer_3.onnx", "onnx/other.onnx", "modeling.py")
+    hub = make_hub(make_client(dict.fromkeys(names, b"{}")))
+    folder = hub.fetch_package(REPO, COMMIT, ("config.json", "onnx/model_layer_*.onnx"))
     assert folder.names() == ("config.json", "onnx/model_layer_3.onnx")
 
 
 def test_a_manifest_decides_what_is_fetched(make_client: MakeClient, make_hub: MakeHub) -> None:
     manifest = json.dumps({"files_sha256": {"a": "0" * 64, "sub/b": "0" * 64}}).encode()
-    files = {"config.json": b"{}", MANIFEST: manifest, "a": b"", "sub/b": b"", "c": b""}
-    folder = make_hub(make_client(files)).fetch_package(REPO, COMMIT, ("c",))
-    assert folder.names() == (MANIFEST, "a", "config.json", "sub/b")
+    client = make_client({"config.json": b"{}", MANIFEST: manifest, "a": b"", "sub/b": b"", "c": b""})
+    assert make_hub(client).fetch_package(REPO, COMMIT, ("c",)).names() == (MANIFEST, "a", "config.json", "sub/b")
+    offline = make_hub(client, offline=True)
+    assert offline.fetch_package(REPO, COMMIT, ("c",)).has("sub/b")
+    (client.cache / "models--acme--model" / "snapshots" / COMMIT / "a").unlink()
+    with pytest.raises(PackageError, match="the hub cache lacks a of"):
+        offline.fetch_package(REPO, COMMIT, ("c",))
 
 
 @pytest.mark.parametrize("manifest", [{}, {"files_sha256": {}}, {"files_sha256": ["a"]}])
@@ -265,7 +300,8 @@ def test_a_built_in_that_differs_is_refused(
 ) -> None:
     entry = REGISTRY.find("Vela-1.0-Encoder-307M-Guard")
     assert entry is not None
-    package = resolve(entry.name, hub=make_hub(make_client(contents(originals("guard")))))
+    client = make_client(contents(originals("guard")))
+    package = resolve(entry.name, hub=make_hub(client))
     assert package.pins is entry
     with pytest.raises(PackageError) as caught:
         verify(package)
@@ -281,4 +317,4 @@ def test_a_built_in_of_another_family_is_not_fetched(make_client: MakeClient, ma
     client = make_client()
     with pytest.raises(PackageError, match="family multimodal_embedding; this server has task_heads"):
         fetch(HubArtifact(entry.repo, entry.revision, entry), make_hub(client))
-    assert client.calls == []
+    assert client.downloads == []
