@@ -14,8 +14,7 @@ import pytest
 
 from serving.config import ModelEntry
 from tests.end_to_end.packages import HANDED, write_small
-from tests.end_to_end.server import Running, running
-from vela_jax.forward.engine_args import EngineArgs
+from tests.end_to_end.server import FEW_BUCKETS, Running, running
 
 KEY = "unused"
 
@@ -40,7 +39,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         ModelEntry(model=str(write_small(root / "reranker", "reranker", 256)), name="reranker"),
         ModelEntry(model=str(write_small(root / "guard", "guard", 256)), name="guard"),
     ]
-    with running(entries, args=EngineArgs(warmup=(), length_buckets=(96,))) as server:
+    with running(entries, args=FEW_BUCKETS) as server:
         yield server
 
 

@@ -9,10 +9,8 @@ import pytest
 
 from serving.config import Bounds, ModelEntry
 from tests.end_to_end.packages import HANDED, edit, write_alarm, write_small, write_span_finder
-from tests.end_to_end.server import Running, running
-from vela_jax.forward.engine_args import EngineArgs
+from tests.end_to_end.server import FEW_BUCKETS, Running, running
 
-FEW_BUCKETS = EngineArgs(warmup=(), length_buckets=(32, 96, 256, 1024, 4096))
 SMALL = {
     "sequence": 96,
     "scores": 96,

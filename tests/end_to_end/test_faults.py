@@ -20,12 +20,12 @@ import pytest
 from numpy.typing import NDArray
 
 from checkpoints.fixtures import write_fixture
-from serving.config import Bounds, ModelEntry
+from serving.config import ModelEntry
 from serving.loaded import LoadedModel, Report
 from serving.loader import LoadModel
 from tests.end_to_end.asking import ask, classify, embed, refusal, rerank, series
 from tests.end_to_end.packages import edit, write_small
-from tests.end_to_end.server import Running, running
+from tests.end_to_end.server import FEW_BUCKETS, Running, running
 from vela_jax.contract import Batch, Engine, Row
 
 EMPTY: Final[dict[str, tuple[str, dict[str, Any]]]] = {
@@ -142,7 +142,10 @@ class Gate:
 def test_every_request_while_loading_is_not_ready(tmp_path: Path) -> None:
     gate = Gate()
     entry = ModelEntry(model=str(write_small(tmp_path / "embedding", "embedding", 64)))
-    with running([entry], wrap=gate.wrap, wait=False) as server, httpx.Client(base_url=server.url) as client:
+    with (
+        running([entry], args=FEW_BUCKETS, wrap=gate.wrap, wait=False) as server,
+        httpx.Client(base_url=server.url) as client,
+    ):
         for path in POSTS:
             for body in (b"{", b"", b'{"model":"embedding","input":"a"}', b'{"model":"other"}', b"\xff"):
                 response = client.post(path, content=body)
@@ -167,7 +170,10 @@ def test_a_model_that_loads_does_not_hold_up_the_others(tmp_path: Path) -> None:
         slow = gate.wrap(load)
         return lambda entry, report: (slow if entry.name == "second" else load)(entry, report)
 
-    with running(entries, wrap=wrap, wait=False) as server, httpx.Client(base_url=server.url) as client:
+    with (
+        running(entries, args=FEW_BUCKETS, wrap=wrap, wait=False) as server,
+        httpx.Client(base_url=server.url) as client,
+    ):
         _wait_for(lambda: client.get("/health").json()["models"]["first"]["status"] == "ready")
         assert client.get("/health").status_code == 503
         assert "embedding" in embed(client, "first", "a")[0]
@@ -181,7 +187,10 @@ def test_a_model_that_loads_does_not_hold_up_the_others(tmp_path: Path) -> None:
 @pytest.mark.parametrize("start", range(3))
 def test_the_first_request_after_ready_is_answered(tmp_path: Path, start: int) -> None:
     entry = ModelEntry(model=str(write_small(tmp_path / "embedding", "embedding", 64, seed=start)))
-    with running([entry], wait=False) as server, httpx.Client(base_url=server.url, timeout=60) as client:
+    with (
+        running([entry], args=FEW_BUCKETS, wait=False) as server,
+        httpx.Client(base_url=server.url, timeout=60) as client,
+    ):
         _wait_for(lambda: client.get("/health").status_code == 200)
         assert "embedding" in embed(client, "embedding", "a")[0]
 
@@ -275,7 +284,7 @@ def test_packages_at_fault_fail_by_name_and_the_others_answer(tmp_path: Path) ->
         wanted[name] = damage(package)
         entries.append(ModelEntry(model=str(package), name=name))
     entries.insert(4, ModelEntry(model=str(write_small(tmp_path / "sound", "guard", 64)), name="sound"))
-    with running(entries) as server, httpx.Client(base_url=server.url) as client:
+    with running(entries, args=FEW_BUCKETS) as server, httpx.Client(base_url=server.url) as client:
         health = client.get("/health")
         assert health.status_code == 503
         assert health.json()["status"] == "degraded"
@@ -349,7 +358,7 @@ def spoiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
         return load_and_spoil
 
     with (
-        running(entries, bounds=Bounds(max_queue=1000), wrap=wrap) as server,
+        running(entries, args=FEW_BUCKETS, wrap=wrap) as server,
         httpx.Client(base_url=server.url, timeout=60) as client,
     ):
         yield client
@@ -398,7 +407,7 @@ def test_a_forward_that_breaks_fails_its_own_request(spoiled: httpx.Client) -> N
 def counted(tmp_path: Path) -> Iterator[Running]:
     """A server that nobody has asked anything."""
     entry = ModelEntry(model=str(write_small(tmp_path / "embedding", "embedding", 64)), name="embedding")
-    with running([entry]) as server:
+    with running([entry], args=FEW_BUCKETS) as server:
         yield server
 
 
@@ -436,20 +445,20 @@ def test_metrics_stand_at_zero_before_traffic_and_keep_their_number(counted: Run
 
 
 def test_the_queue_is_seen_under_load(counted: Running) -> None:
-    body = {"model": "embedding", "input": [f"{'the sea ' * size}" for size in range(25)]}
+    body = {"model": "embedding", "input": [f"{'the sea ' * size}" for size in range(20)]}
     depths: list[float] = []
-    with httpx.Client(base_url=counted.url, timeout=60) as client, ThreadPoolExecutor(64) as pool:
+    with httpx.Client(base_url=counted.url, timeout=60) as client, ThreadPoolExecutor(32) as pool:
         calls = [
             pool.submit(_post_alone, counted.url, {**body, "input": [f"{n} {t}" for t in body["input"]]})
-            for n in range(64)
+            for n in range(32)
         ]
         while not all(call.done() for call in calls):
             depths.append(series(client)["vllm_srun_queue_depth"])
-        assert [call.result() for call in calls] == [200] * 64
+        assert [call.result() for call in calls] == [200] * 32
         assert max(depths) > 0
         after = series(client)
         assert after["vllm_srun_queue_depth"] == 0
-        assert after['vllm_srun_requests_total{endpoint="/v1/embeddings",status="200"}'] == 64
+        assert after['vllm_srun_requests_total{endpoint="/v1/embeddings",status="200"}'] == 32
 
 
 def _post_alone(url: str, body: dict[str, Any]) -> int:

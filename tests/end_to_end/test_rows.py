@@ -22,7 +22,7 @@ QUERY: Final = "How do I reset my password?"
 DOCUMENTS: Final = ("Open the settings, then choose reset.", *MATES[:10])
 QUESTION: Final = "When was the tower completed?"
 SHORT: Final = {"question": QUESTION, "context": "It was completed in 1889.", "answer": "In 1889 in Rome."}
-LONG: Final = {**SHORT, "context": "the river and " * 85, "answer": "the river is not blue"}
+LONG: Final = {**SHORT, "context": "the river and " * 65, "answer": "the river is not blue"}
 
 
 def mates(count: int) -> list[str]:
