@@ -1,0 +1,50 @@
+"""Dense products: values, shapes, and bits that do not depend on the row count."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+from vela_jax.layers.compiler import compiler_options
+from vela_jax.layers.linear import Embedding, Linear, product
+
+
+def random(*shape: int, seed: int = 0) -> jax.Array:
+    return jax.random.normal(jax.random.key(seed), shape, jnp.float32)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("leading", [(1,), (5,), (2, 3), (1, 1)])
+def test_values(leading: tuple[int, ...], bias: bool) -> None:
+    layer = Linear(7, 4, bias=bias, rngs=nnx.Rngs(0))
+    if layer.bias is not None:
+        layer.bias[...] = random(4, seed=1)
+    x = random(*leading, 7)
+    expected = np.asarray(x, np.float64) @ np.asarray(layer.weight[...], np.float64).T
+    if layer.bias is not None:
+        expected = expected + np.asarray(layer.bias[...], np.float64)
+    y = layer(x)
+    assert y.dtype == jnp.float32
+    np.testing.assert_allclose(np.asarray(y), expected, rtol=0, atol=1e-6)
+
+
+def test_the_bias_is_a_parameter_only_when_asked_for() -> None:
+    assert Linear(2, 3, bias=False, rngs=nnx.Rngs(0)).bias is None
+    assert set(nnx.state(Linear(2, 3, bias=True, rngs=nnx.Rngs(0)))) == {"weight", "bias"}
+
+
+@pytest.mark.parametrize(("features", "outputs"), [(64, 2), (72, 35), (768, 5), (768, 768), (768, 2304), (1152, 768)])
+def test_a_row_has_the_same_bits_for_every_row_count(features: int, outputs: int) -> None:
+    x, weight = random(64, features), random(outputs, features, seed=1)
+    apply = jax.jit(product, compiler_options=compiler_options("cpu"))
+    alone = np.asarray(apply(x[:1], weight))[0]
+    for count in (2, 3, 8, 32, 64):
+        np.testing.assert_array_equal(np.asarray(apply(x[:count], weight))[0], alone, strict=True)
+
+
+def test_embedding_reads_rows_and_shows_a_wrong_id() -> None:
+    table = Embedding(5, 3, rngs=nnx.Rngs(0))
+    rows = np.asarray(table(jnp.asarray([[0, 4, 9]], jnp.int32)))[0]
+    np.testing.assert_array_equal(rows[:2], np.asarray(table.weight[...])[[0, 4]])
+    assert np.isnan(rows[2]).all()
