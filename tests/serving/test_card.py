@@ -91,7 +91,6 @@ def test_a_loaded_classifier() -> None:
         "engine_args": {"batching": "exact"},
         "numerics": "exact",
         "buckets": [],
-        "buckets": [],
         "profile": "exact",
         "profiles": [{"name": "exact", "numerics": "exact", "description": "as engine_args says"}],
         "engine": "jax",
