@@ -24,6 +24,7 @@ MIN_HEADER_BYTES: Final = 2
 MAX_HEADER_BYTES: Final = 256 << 20
 _ALIGNMENT: Final = 64  # bytes; arrays that start on it become device arrays on a CPU without a copy
 _LENGTH_BYTES: Final = 8
+_PIECE_ELEMENTS: Final = 1 << 18  # of tensors that are upcast: 1 MiB of FP32
 
 FLOAT_DTYPES: Final[Mapping[str, np.dtype[Any]]] = MappingProxyType(
     {
@@ -80,28 +81,40 @@ class TensorFile:
     def read(self, key: str) -> NDArray[np.float32]:
         """The tensor `key` as FP32, in memory of its own. May be called from several threads."""
         info = self.tensors[key]
-        stored = FLOAT_DTYPES[info.dtype]
-        raw = _aligned(info.end - info.start)
-        self._read_bytes(raw, info.start, key)
-        if info.dtype == "F32":
-            return raw.view(np.float32).reshape(info.shape)
         values = _aligned(info.elements * 4)
-        if info.dtype == "BF16":  # the upper half of an FP32: shifting is several times as fast as casting
-            bits = values.view(np.uint32)
-            np.copyto(bits, raw.view(np.uint16))
-            np.left_shift(bits, 16, out=bits)
-        else:
-            np.copyto(values.view(np.float32), raw.view(stored), casting="same_kind")
+        with self.path.open("rb", buffering=0) as file:
+            if info.dtype == "F32":
+                self._fill(file, values, info.start, key)
+            else:
+                self._convert(file, values.view(np.float32), info, key)
         return values.view(np.float32).reshape(info.shape)
 
-    def _read_bytes(self, target: NDArray[np.uint8], start: int, key: str) -> None:
+    def _convert(self, file: BinaryIO, values: NDArray[np.float32], info: TensorInfo, key: str) -> None:
+        """Read and upcast piece by piece, so that a piece is still in the cache when it is converted."""
+        width = _WIDTHS[info.dtype]
+        piece = np.empty(min(_PIECE_ELEMENTS, max(1, info.elements)) * width, np.uint8)
+        for first in range(0, info.elements, _PIECE_ELEMENTS):
+            target = values[first : first + _PIECE_ELEMENTS]
+            raw = piece[: target.size * width]
+            self._fill(file, raw, info.start + first * width, key)
+            _upcast(raw, info.dtype, target)
+
+    def _fill(self, file: BinaryIO, target: NDArray[np.uint8], start: int, key: str) -> None:
         left = memoryview(target.data)
-        with self.path.open("rb", buffering=0) as file:
-            while left:
-                count = os.preadv(file.fileno(), [left], start)
-                if not count:
-                    raise PackageError(f"{self.name} ended while {key} was read: it changed while the model loads")
-                left, start = left[count:], start + count
+        while left:
+            count = os.preadv(file.fileno(), [left], start)
+            if not count:
+                raise PackageError(f"{self.name} ended while {key} was read: it changed while the model loads")
+            left, start = left[count:], start + count
+
+
+def _upcast(raw: NDArray[np.uint8], dtype: str, target: NDArray[np.float32]) -> None:
+    if dtype == "BF16":  # the upper half of an FP32; a shift is faster than a cast
+        bits = target.view(np.uint32)
+        np.copyto(bits, raw.view(np.uint16))
+        np.left_shift(bits, 16, out=bits)
+    else:
+        np.copyto(target, raw.view(FLOAT_DTYPES[dtype]), casting="same_kind")
 
 
 def _read_header(file: BinaryIO, name: str) -> tuple[dict[str, Any], int]:

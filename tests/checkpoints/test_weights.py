@@ -62,6 +62,13 @@ def test_every_float_is_read_as_fp32(tmp_path: Path, dtype: Any) -> None:
     assert read.tobytes() == values.astype(np.float32).tobytes()
 
 
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.float16], ids=lambda dtype: np.dtype(dtype).name)
+def test_large_tensors_are_upcast_piece_by_piece(tmp_path: Path, dtype: Any) -> None:
+    values = np.random.default_rng(0).standard_normal(2 * (1 << 18) + 7, np.float32).astype(dtype)
+    read = open_bytes(tmp_path, save({"a": np.zeros(3, np.float16), "b": values})).read("b")
+    assert read.tobytes() == values.astype(np.float32).tobytes()
+
+
 def test_special_values_of_bf16_survive(tmp_path: Path) -> None:
     bits = np.array([0x7F80, 0xFF80, 0x7FC0, 0x0001, 0x8000, 0x3F80], np.uint16)
     read = open_bytes(tmp_path, save({"a": bits.view(ml_dtypes.bfloat16)})).read("a")
