@@ -39,7 +39,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     }
     edit(paths["spans-folding"] / "tokenizer.json", {"normalizer": {"type": "NFKC"}})
     entries = [ModelEntry(model=str(path), name=name) for name, path in paths.items()]
-    batched = {"batching": "throughput", "max_batch_tokens": 256}
+    batched = {"batching": "throughput", "max_batch_tokens": 256, "row_buckets": [1, 2]}
     entries.append(ModelEntry(model=str(HANDED / "embed"), name="batched", engine_args=batched))
     with running(entries, bounds=Bounds(result_cache_entries=0), args=FEW_BUCKETS) as server:
         yield server

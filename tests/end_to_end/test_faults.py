@@ -10,7 +10,7 @@ import struct
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
@@ -325,6 +325,9 @@ class Spoiled:
         self._engine = engine
         self._mark = mark
         self._breaker = breaker
+
+    def prepare(self, rows: Sequence[Row]) -> list[Future[None]]:
+        return self._engine.prepare(rows)
 
     def batches(self, rows: Sequence[Row]) -> list[Batch]:
         return self._engine.batches(rows)

@@ -53,7 +53,8 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
     package = write_small(tmp_path_factory.mktemp("memory") / "guard", "guard", LIMIT)
     port = free_port()
     models = package.parent / "models.yaml"
-    entry = {"model": str(package), "engine_args": {"warmup": []}}
+    cold = {"warmup": [], "background": [], "row_buckets": [1]}
+    entry = {"model": str(package), "engine_args": cold}
     models.write_text(json.dumps({"models": [entry]}), encoding="utf-8")
     command = [sys.executable, "-m", "serving", "serve", "--models", str(models), "--port", str(port), "--offline"]
     environment = {**os.environ, "XDG_CACHE_HOME": str(package.parent)}

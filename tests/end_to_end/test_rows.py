@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Iterator
 from typing import Any, Final
 
 import httpx
 import pytest
 
-from tests.end_to_end.asking import ask, classify, embed, rerank, text_of_numbers
-from tests.end_to_end.server import Running
+from serving.config import Bounds, ModelEntry
+from tests.end_to_end.asking import classify, embed, rerank, series, text_of_numbers
+from tests.end_to_end.packages import HANDED, write_small
+from tests.end_to_end.server import Running, running
+from vela_jax.forward.engine_args import EngineArgs
 
 TEXT: Final = "a small cat sat by the river"
 MATES: Final = tuple(
-    " ".join(("the garden is green and the sea is blue", str(number), "word " * size))
-    for number, size in enumerate((0, 3, 1, 60, 7, 2, 90, 5, 4, 0, 200, 6))
+    " ".join(("the sea is blue", str(number), "word " * size))
+    for number, size in enumerate((0, 3, 1, 30, 7, 2, 60, 5, 4, 0, 20, 6))
 )
+ARGS: Final = EngineArgs(warmup=(64, 256), background=(), row_buckets=(1, 4), length_buckets=(256,))
+MORE: Final = {"row_buckets": [1, 2, 8], "length_buckets": [64, 256]}
 ROUNDS: Final = 20
 CALLERS: Final = 16
 QUERY: Final = "How do I reset my password?"
@@ -23,6 +30,45 @@ DOCUMENTS: Final = ("Open the settings, then choose reset.", *MATES[:10])
 QUESTION: Final = "When was the tower completed?"
 SHORT: Final = {"question": QUESTION, "context": "It was completed in 1889.", "answer": "In 1889 in Rome."}
 LONG: Final = {**SHORT, "context": "the river and " * 65, "answer": "the river is not blue"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server that runs rows together wherever the probe finds that they keep their bits; it keeps no results."""
+    root = tmp_path_factory.mktemp("rows")
+    entries = [ModelEntry(model=str(HANDED / "embed"), name="embed", engine_args=MORE)]
+    for variant, limit in (("reranker", 256), ("grounded", 512), ("sequence", 256)):
+        entries.append(ModelEntry(model=str(write_small(root / variant, variant, limit)), name=variant))
+    with running(entries, bounds=Bounds(result_cache_entries=0), args=ARGS) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def client(server: Running) -> Iterator[httpx.Client]:
+    """A client that waits until the buckets of short texts are complete."""
+    with httpx.Client(base_url=server.url, timeout=120) as client:
+        end = time.monotonic() + 120
+        while not all(is_filled(card) for card in client.get("/v1/models").json()["data"]):
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        yield client
+
+
+def is_filled(card: dict[str, Any]) -> bool:
+    """Whether every row count of the first bucket is in use or was refused by the probe."""
+    first = card["buckets"][0]
+    return set(first["rows"]) | set(first["rejected"]) == set(card["engine_args"]["row_buckets"])
+
+
+def test_rows_that_the_probe_found_equal_run_together(client: httpx.Client) -> None:
+    bucket = client.get("/v1/models/embed").json()["buckets"][0]
+    before = series(client)
+    embed(client, "embed", mates(8))
+    after = series(client)
+    rows = after["vllm_srun_batch_rows_sum"] - before["vllm_srun_batch_rows_sum"]
+    forwards = after["vllm_srun_batch_rows_count"] - before["vllm_srun_batch_rows_count"]
+    assert rows == 8
+    assert forwards < rows or bucket["rows"] == [1]
 
 
 def mates(count: int) -> list[str]:
@@ -38,12 +84,12 @@ def test_a_text_has_one_vector_alone_and_in_lists(client: httpx.Client, size: in
         assert entries[place] == {**alone, "index": place}
 
 
-@pytest.mark.parametrize("model", ["embedding", "qwen3_embedding", "sentence_bert"])
-def test_every_text_of_a_list_is_as_alone(client: httpx.Client, model: str) -> None:
-    texts = [TEXT, *(mate for mate in MATES if len(mate) < 400), "a", TEXT.upper(), " "]
-    together = embed(client, model, texts)
-    backwards = embed(client, model, texts[::-1])[::-1]
-    alone = [embed(client, model, text)[0] for text in texts]
+@pytest.mark.parametrize("layer", [1, 5])
+def test_every_text_of_a_list_is_as_alone(client: httpx.Client, layer: int) -> None:
+    texts = [TEXT, *MATES, "a", TEXT.upper(), " "]
+    together = embed(client, "embed", texts, layer=layer)
+    backwards = embed(client, "embed", texts[::-1], layer=layer)[::-1]
+    alone = [embed(client, "embed", text, layer=layer)[0] for text in texts]
     assert all("embedding" in entry for entry in alone)
     assert (
         [entry["embedding"] for entry in together]
@@ -89,11 +135,9 @@ def test_token_probabilities_are_those_of_the_item_alone(client: httpx.Client) -
 
 
 def test_labels_have_the_probabilities_of_the_text_alone(client: httpx.Client) -> None:
-    texts = [mate for mate in MATES if len(mate) < 200]
-    for model in ("sequence", "scores"):
-        together = [_without_index(result) for result in classify(client, model, texts, overflow="reject")]
-        alone = [_without_index(classify(client, model, text, overflow="reject")[0]) for text in texts]
-        assert text_of_numbers(together) == text_of_numbers(alone)
+    together = [_without_index(result) for result in classify(client, "sequence", list(MATES))]
+    alone = [_without_index(classify(client, "sequence", text)[0]) for text in MATES]
+    assert text_of_numbers(together) == text_of_numbers(alone)
 
 
 def test_logits_of_a_document_are_those_of_the_document_alone(client: httpx.Client) -> None:
@@ -107,7 +151,7 @@ def test_logits_of_a_document_are_those_of_the_document_alone(client: httpx.Clie
 
 
 def test_an_order_of_documents_does_not_depend_on_how_many_are_asked_about(client: httpx.Client) -> None:
-    documents = [f"{mate} number {number}" for number, mate in enumerate(mates(32)) if len(mate) < 400]
+    documents = [f"{mate} number {number}" for number, mate in enumerate(mates(32))]
     logits = []
     for size in (1, 4, len(documents)):
         found: list[float] = []
@@ -116,23 +160,6 @@ def test_an_order_of_documents_does_not_depend_on_how_many_are_asked_about(clien
             found += [results[index]["logit"] for index in sorted(results)]
         logits.append(found)
     assert logits[0] == logits[1] == logits[2]
-
-
-def test_decisions_are_those_of_the_question_alone(client: httpx.Client) -> None:
-    questions: dict[str, Any] = {
-        "topic": {
-            "type": "choice",
-            "instructions": "This text is about {label}.",
-            "criteria": {"code": "programming", "math": None, "river": "a river"},
-        },
-        "true": {"type": "noul", "instructions": "the text names a river"},
-    }
-    body = {"model": "nli", "state": TEXT}
-    together = ask(client, "/v1/decisions", {**body, "questions": questions})["answers"]
-    backwards = ask(client, "/v1/decisions", {**body, "questions": dict(reversed(questions.items()))})["answers"]
-    for name, question in questions.items():
-        alone = ask(client, "/v1/decisions", {**body, "questions": {name: question}})["answers"][name]
-        assert text_of_numbers(alone) == text_of_numbers(together[name]) == text_of_numbers(backwards[name])
 
 
 def test_other_exits_and_dimensions_between_change_no_answer(client: httpx.Client) -> None:
