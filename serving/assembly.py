@@ -19,6 +19,7 @@ from vela_jax.families.task_heads.facts import Facts
 from vela_jax.families.task_heads.model import TaskHeadsModel, build_model
 from vela_jax.families.task_heads.networks import pure_network
 from vela_jax.families.task_heads.reading import Texts
+from vela_jax.forward.buckets import length_ladder
 from vela_jax.forward.engine import BucketEngine
 from vela_jax.forward.engine_args import EngineArgs, read_engine_args
 from vela_jax.forward.records import ClassRecords, host_facts
@@ -99,6 +100,7 @@ class Assembler:
             numerics=args.numerics,
             memory_bytes=network.memory_bytes,
             warm=warm,
+            lengths=length_ladder(network.max_length, args.length_buckets).sizes,
             buckets=engine.report,
             compiles=lambda: engine.compiles,
             close=engine.close,

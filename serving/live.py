@@ -10,12 +10,12 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from serving.errors import ErrorCode, RequestFailed
+from serving.errors import RequestFailed
 from serving.loaded import LoadedModel
 from serving.result_cache import ResultCache
-from serving.scheduler import STOPPING, Job, Scheduler
+from serving.scheduler import STOPPING, Job, Scheduler, failure_of
 from serving.timing import Timing
-from vela_jax.contract import EXPIRED, Answer, Plan, Result, Row, Surface
+from vela_jax.contract import EXPIRED, Answer, DeviceFault, Plan, Result, Row, Surface
 
 T = TypeVar("T")
 
@@ -86,8 +86,10 @@ class LiveModel:
             if each.cancelled():
                 raise RequestFailed(*STOPPING)
             error = each.exception()
+            if isinstance(error, DeviceFault):
+                self.scheduler.note_fault(error)
             if error is not None:
-                raise RequestFailed(ErrorCode.INTERNAL_ERROR, f"{type(error).__name__}: {error}")
+                raise RequestFailed(*failure_of(error, alone=True))
         return not waiting
 
     async def _run(self, rows: Sequence[Row], deadline: float | None, timing: Timing) -> list[Result]:

@@ -30,8 +30,9 @@ class Provenance:
 class LoadedModel:
     """A model read and placed: what plans, what runs, and what the card says of both.
 
-    `warm` makes ready what must be before the first request. `buckets` gives the card's line of each bucket,
-    `compiles` the executables so far, `close` ends what is made ready in the background.
+    `warm` makes ready what must be before the first request. `lengths` are the tokens of padded rows, in ascending
+    order; `buckets` gives the card's line of each bucket, `compiles` the executables so far, `close` ends what is
+    made ready in the background.
     """
 
     model: Model
@@ -46,6 +47,7 @@ class LoadedModel:
     numerics: Literal["exact", "approximate"]
     memory_bytes: int
     warm: Callable[[Report], None]
+    lengths: tuple[int, ...]
     buckets: Callable[[], list[dict[str, Any]]]
     compiles: Callable[[], int]
     close: Callable[[], None]

@@ -22,7 +22,7 @@ from serving.readiness import State, Status
 from serving.result_cache import ResultCache
 from serving.scheduler import Scheduler
 from serving.timing import Timing
-from vela_jax.contract import Surface
+from vela_jax.contract import DeviceFault, Surface
 from vela_jax.surfaces.reading import read_request
 
 LoadModel = Callable[[ModelEntry, Report], LoadedModel]
@@ -45,7 +45,8 @@ class Loader:
     """Brings every model up, in order; a model that fails leaves the others serving.
 
     `is_final` knows the failures that no retry can mend. Everything else is tried again, after the other
-    models, until the attempts are used up.
+    models, until the attempts are used up. `on_device_fault` is called when the device fails under a model that
+    serves: the process must be started anew.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Loader:
         metrics: Metrics,
         pool: Executor,
         watcher: LoadWatcher,
+        on_device_fault: Callable[[], None],
     ) -> None:
         self._models = models
         self._load = load
@@ -68,6 +70,7 @@ class Loader:
         self._metrics = metrics
         self._pool = pool
         self._watcher = watcher
+        self._on_device_fault = on_device_fault
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="load", daemon=True)
         for served in models.models:
@@ -120,20 +123,28 @@ class Loader:
         served.status = Status(State.LOADING, "starting to load")
         loaded = self._load(served.entry, partial(self._report, served, State.LOADING))
         served.loaded = loaded
-        served.status = Status(State.WARMING, "warm-up")
-        loaded.warm(partial(self._report, served, State.WARMING))
-        bounds = self._bounds
         scheduler = Scheduler(
-            loaded.engine, max_jobs=bounds.max_queue, max_tokens=bounds.max_queued_tokens, name=served.id
+            loaded.engine,
+            max_jobs=self._bounds.max_queue,
+            max_tokens=self._bounds.max_queued_tokens,
+            name=served.id,
+            on_fault=partial(self._note_fault, served),
         )
-        scheduler.start()
         try:
-            self._report(served, State.WARMING, GOLDEN_STAGE, 0, 0)
-            asyncio.run(self._check(LiveModel(loaded, scheduler, self._pool)))
+            self._warm(served, loaded, scheduler)
         except BaseException:
             scheduler.stop()
+            loaded.close()
             raise
         self._open(served, loaded, scheduler)
+
+    def _warm(self, served: ServedModel, loaded: LoadedModel, scheduler: Scheduler) -> None:
+        """Make a model ready to answer, and ask it what it must be able to answer."""
+        served.status = Status(State.WARMING, "warm-up")
+        loaded.warm(partial(self._report, served, State.WARMING))
+        scheduler.start()
+        self._report(served, State.WARMING, GOLDEN_STAGE, 0, 0)
+        asyncio.run(self._check(LiveModel(loaded, scheduler, self._pool)))
 
     async def _check(self, live: LiveModel) -> None:
         async def ask(surface: Surface, body: dict[str, Any]) -> dict[str, Any]:
@@ -154,7 +165,7 @@ class Loader:
             device=loaded.device,
         )
         self._metrics.model_loaded(info, loaded.memory_bytes, loaded.description.question_types)
-        scheduler.observe(self._metrics)
+        scheduler.observe(self._metrics.observe_model(served.id, loaded.lengths, loaded.compiles))
         entries = self._bounds.result_cache_entries
         cache = ResultCache(entries, partial(self._metrics.cache_looked_up, served.id)) if entries else None
         served.live = LiveModel(loaded, scheduler, self._pool, cache)
@@ -178,6 +189,13 @@ class Loader:
             served.status = Status(State.LOADING, retry)
             _log.warning("model %s: %s", served.id, retry, exc_info=error)
         return is_last
+
+    def _note_fault(self, served: ServedModel, fault: DeviceFault) -> None:
+        """Take a serving model out and have the process end; before that the fault fails the load."""
+        if served.status.is_ready:
+            served.status = Status(State.DEGRADED, f"DeviceFault: {fault}")
+            _log.critical("the device failed under model %s, the process ends: %s", served.id, fault)
+            self._on_device_fault()
 
     def _report(self, served: ServedModel, state: State, stage: str, done: int, total: int) -> None:
         served.status = Status(state, f"{stage}, {100 * done // total} % done" if total else str(stage))

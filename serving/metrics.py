@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.registry import Collector
 
+from serving.scheduler import Events, Forward
 from vela_jax.contract import ItemError
 
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12)
@@ -71,6 +74,10 @@ class Metrics:
         self._ready = self._gauge("ready", "1 when every model is ready.")
 
     def _make_model_metrics(self) -> None:
+        self._tokens = self._counter("bucket_tokens", "Tokens that forwards read, by length bucket.", "model", "length")
+        self._padding = self._counter("padding_tokens", "Positions without a token, by length.", "model", "length")
+        self._compiles = _Compiles()
+        self._registry.register(self._compiles)
         self._cache = self._counter("result_cache", "Rows looked up among kept results.", "model", "outcome")
         self._memory = self._gauge("model_memory_bytes", "Bytes of a model's weights.", "model")
         self._info = self._gauge(
@@ -122,19 +129,14 @@ class Metrics:
         self._cache.labels(model, "hit").inc(hits)
         self._cache.labels(model, "miss").inc(misses)
 
-    def job_started(self, waited: float) -> None:
-        """Count a job's wait for its first forward, in seconds."""
-        self._waits.observe(waited)
-
-    def forward_done(self, seconds: float, rows: int, tokens: int) -> None:
-        """Count a forward."""
-        self._forwards.observe(seconds)
-        self._batch_rows.observe(rows)
-        self._batch_tokens.observe(tokens)
-
-    def rows_expired(self, rows: int) -> None:
-        """Count items that passed their deadline unanswered."""
-        self._dropped.inc(rows)
+    def observe_model(self, model: str, lengths: Iterable[int], compiles: Callable[[], int]) -> Events:
+        """Give what counts a model's work; `lengths` are those of its buckets, `compiles` is asked at every scrape."""
+        self._compiles.sources[model] = compiles
+        buckets = {
+            length: _Bucket(self._tokens.labels(model, length), self._padding.labels(model, length))
+            for length in lengths
+        }
+        return _ModelWork(self._waits, self._forwards, self._batch_rows, self._batch_tokens, self._dropped, buckets)
 
     def render(self) -> bytes:
         """Give the exposition text, version 0.0.4."""
@@ -154,3 +156,56 @@ class Metrics:
 
     def _histogram(self, name: str, text: str, buckets: Sequence[float], *label_names: str) -> Histogram:
         return Histogram(f"vllm_srun_{name}", text, label_names, registry=self._registry, buckets=buckets)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bucket:
+    """Counters of one length bucket of a model."""
+
+    tokens: Counter
+    padding: Counter
+
+
+@dataclass(frozen=True, slots=True)
+class _ModelWork:
+    """Counts the work of one model."""
+
+    waits: Histogram
+    forwards: Histogram
+    batch_rows: Histogram
+    batch_tokens: Histogram
+    dropped: Counter
+    buckets: Mapping[int, _Bucket]
+
+    def job_started(self, waited: float) -> None:
+        """Count a job's wait for its first forward, in seconds."""
+        self.waits.observe(waited)
+
+    def forward_done(self, forward: Forward) -> None:
+        """Count a forward."""
+        self.forwards.observe(forward.seconds)
+        self.batch_rows.observe(forward.rows)
+        self.batch_tokens.observe(forward.tokens)
+        bucket = self.buckets[forward.length]
+        bucket.tokens.inc(forward.tokens)
+        bucket.padding.inc(forward.padding)
+
+    def rows_expired(self, rows: int) -> None:
+        """Count items that passed their deadline unanswered."""
+        self.dropped.inc(rows)
+
+
+class _Compiles(Collector):
+    """Executables of each loaded model, asked for at every scrape."""
+
+    def __init__(self) -> None:
+        self.sources: dict[str, Callable[[], int]] = {}
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        """Give one sample a model."""
+        family = CounterMetricFamily(
+            "vllm_srun_compiles", "Executables compiled or loaded from disk.", labels=["model"]
+        )
+        for model, compiles in self.sources.copy().items():
+            family.add_metric([model], compiles())
+        yield family

@@ -64,6 +64,7 @@ def _run(settings: Settings, kept: Path, display: Display) -> NoReturn:
         metrics=metrics,
         pool=planning_pool(),
         watcher=watcher,
+        on_device_fault=lambda: server.fail(),
     )
     service = Service(models, loader, metrics, settings.limits)
     app = build_app(service, metrics, max_request_bytes=settings.limits.max_request_bytes)

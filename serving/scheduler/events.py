@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """One forward that ended, well or not."""
+
+    seconds: float
+    rows: int  # items that it answered
+    tokens: int  # read, without padding; items that share a slot count once
+    length: int  # of the bucket: tokens of a padded row
+    padding: int  # positions that held no token
 
 
 class Events(Protocol):
@@ -11,8 +23,8 @@ class Events(Protocol):
     def job_started(self, waited: float) -> None:
         """The first forward of a job begins `waited` seconds after the job was queued."""
 
-    def forward_done(self, seconds: float, rows: int, tokens: int) -> None:
-        """A forward of `rows` items and `tokens` unpadded tokens ended, well or not."""
+    def forward_done(self, forward: Forward) -> None:
+        """A forward ended."""
 
     def rows_expired(self, rows: int) -> None:
         """A job of so many rows passed its deadline unanswered."""
@@ -24,7 +36,7 @@ class Unobserved:
     def job_started(self, waited: float) -> None:
         """Forget it."""
 
-    def forward_done(self, seconds: float, rows: int, tokens: int) -> None:
+    def forward_done(self, forward: Forward) -> None:
         """Forget it."""
 
     def rows_expired(self, rows: int) -> None:

@@ -15,13 +15,16 @@ class Job:
     Made on the event loop that waits for it. `deadline` is an instant of the scheduler's clock. Times are
     seconds of that clock; `forward` sums the forwards that held rows of the job, each once. The worker
     thread writes the times before it delivers, so they are whole once `wait` returns or raises.
+    Jobs of one request have the same `group`; `finish` is when the job is expected to be answered.
     """
 
     def __init__(self, rows: Sequence[Row], deadline: float | None = None) -> None:
         self.rows = rows
         self.deadline = deadline
         self.tokens = sum(row.length for row in rows)
+        self.group = 0
         self.enqueued = 0.0
+        self.finish = 0.0
         self.forward = 0.0
         self.first_forward: float | None = None
         self.last_forward_end: float | None = None

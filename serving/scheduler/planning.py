@@ -1,4 +1,4 @@
-"""From jobs taken together to batches that know their owners and their place in the order of work."""
+"""From rows that wait to batches that know their owners and their place in the order of work."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from serving.scheduler.job import Job
 from vela_jax.contract import Batch, Engine, Row
 
+Owner = tuple[Job, int]
+"""A job and the place of one of its rows."""
+
 
 @dataclass(order=True, slots=True)
 class Planned:
@@ -16,8 +19,8 @@ class Planned:
     finish: float
     sequence: int
     batch: Batch = field(compare=False)
-    rows: Sequence[Row] = field(compare=False)  # of all jobs taken together
-    owners: list[tuple[Job, int]] = field(compare=False)  # aligned with batch.indices: job, row of the job
+    rows: Sequence[Row] = field(compare=False)  # of all owners planned together
+    owners: list[Owner] = field(compare=False)  # aligned with batch.indices
 
     @property
     def jobs(self) -> list[Job]:
@@ -30,6 +33,11 @@ class Planned:
         return any(not job.closed for job, _ in self.owners)
 
     @property
+    def is_shared(self) -> bool:
+        """Whether rows of several requests are in the batch, those of jobs that wait no longer included."""
+        return len({job.group for job, _ in self.owners}) > 1
+
+    @property
     def tokens(self) -> int:
         """Unpadded tokens that the forward reads; rows that share a slot count once."""
         lengths = {
@@ -38,23 +46,19 @@ class Planned:
         return sum(lengths.values())
 
 
-def plan(engine: Engine, jobs: Sequence[Job], seconds_per_token: float, sequence: Iterator[int]) -> list[Planned]:
-    """Place the rows of all jobs in batches.
+def plan(engine: Engine, owners: Sequence[Owner], sequence: Iterator[int]) -> list[Planned]:
+    """Place the rows of all owners in batches.
 
     Raises ValueError when the engine does not place every row exactly once.
     """
-    rows = [row for job in jobs for row in job.rows]
-    owners = [(job, index) for job in jobs for index in range(len(job.rows))]
+    rows = [job.rows[index] for job, index in owners]
     batches = engine.batches(rows)
     placed = sorted(index for batch in batches for index in batch.indices)
     if placed != list(range(len(rows))):
         raise ValueError(f"the batch plan places {len(placed)} rows where {len(rows)} must be placed once each")
-    finish = {job: job.enqueued + job.tokens * seconds_per_token for job in jobs}
-    return [_own(batch, rows, owners, finish, next(sequence)) for batch in batches]
+    return [_own(batch, rows, owners, next(sequence)) for batch in batches]
 
 
-def _own(
-    batch: Batch, rows: Sequence[Row], owners: Sequence[tuple[Job, int]], finish: dict[Job, float], sequence: int
-) -> Planned:
+def _own(batch: Batch, rows: Sequence[Row], owners: Sequence[Owner], sequence: int) -> Planned:
     mine = [owners[index] for index in batch.indices]
-    return Planned(min(finish[job] for job, _ in mine), sequence, batch, rows, mine)
+    return Planned(min(job.finish for job, _ in mine), sequence, batch, rows, mine)

@@ -11,20 +11,23 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from serving.errors import ErrorCode, RequestFailed
+from serving.errors import RequestFailed
 from serving.scheduler.admission import Admission
-from serving.scheduler.events import Events, Unobserved
+from serving.scheduler.events import Events, Forward, Unobserved
+from serving.scheduler.faults import STOPPING, Failure, failure_of, refusal_after
 from serving.scheduler.job import Job
 from serving.scheduler.planning import Planned, plan
 from serving.scheduler.speed import Speed
-from vela_jax.contract import Engine, Result, Row
+from vela_jax.contract import DeviceFault, Engine, Result, Row
 
-JOIN_SECONDS = 10.0
-STOPPING = (ErrorCode.NOT_READY, "the server is shutting down")
+JOIN_SECONDS: Final = 10.0
+JOINABLE_ROWS: Final = 256
+"""Waiting rows up to which arrivals join their batches; where more wait, batches are full without."""
 
 _log = logging.getLogger(__name__)
 
@@ -32,9 +35,10 @@ _log = logging.getLogger(__name__)
 class Scheduler:
     """Owns a model's engine and runs at most one of its forwards at a time.
 
-    An idle model starts a lone job at once. Arrivals are taken between forwards; a job is answered when
-    its own last row has run. `submit`, `run` and `cancel` are called on an event loop, `stop` on any
-    other thread. `clock` gives seconds; deadlines are instants of it.
+    An idle model starts a lone job at once. Arrivals are taken between forwards and join the batches that wait;
+    a job is answered when its own last row has run. `submit`, `run` and `cancel` are called on an event loop, `stop`
+    on any other thread. `clock` gives seconds; deadlines are instants of it. `on_fault` hears, once and on the thread
+    that met it, of a fault after which the scheduler takes no more work.
     """
 
     def __init__(
@@ -45,9 +49,11 @@ class Scheduler:
         max_tokens: int,
         name: str = "model",
         clock: Callable[[], float] = time.monotonic,
+        on_fault: Callable[[DeviceFault], None] = lambda fault: None,  # noqa: ARG005
     ) -> None:
         self._engine = engine
         self._clock = clock
+        self._on_fault = on_fault
         self._events: Events = Unobserved()
         self._changed = threading.Condition()
         # Everything below is read and written under the condition's lock.
@@ -56,7 +62,8 @@ class Scheduler:
         self._planned: list[Planned] = []
         self._running: Planned | None = None
         self._pending: dict[Job, None] = {}  # admitted and unanswered, in order of arrival
-        self._stopped = False
+        self._groups = itertools.count()
+        self._refusal: Failure | None = None  # why no more work is taken
         # The worker thread's own.
         self._speed = Speed()
         self._sequence = itertools.count()
@@ -102,18 +109,18 @@ class Scheduler:
             raise
 
     def submit(self, jobs: Sequence[Job]) -> None:
-        """Admit all the jobs or none; jobs without rows are answered at once and count nothing.
+        """Admit all the jobs of one request or none; jobs without rows are answered at once and count nothing.
 
-        Raises RequestFailed: `not_ready` after a stop, `overloaded` when a bound of admission is reached.
+        Raises RequestFailed: `not_ready` after a stop or a fault, `overloaded` at a bound of admission.
         """
         with self._changed:
-            if self._stopped:
-                raise RequestFailed(*STOPPING)
+            if self._refusal is not None:
+                raise RequestFailed(*self._refusal)
             runnable = [job for job in jobs if job.rows]
             self._admission.admit([job.tokens for job in runnable])
-            now = self._clock()
+            now, group = self._clock(), next(self._groups)
             for job in runnable:
-                job.enqueued = now
+                job.enqueued, job.group = now, group
                 self._pending[job] = None
             self._queue += runnable
             self._changed.notify()
@@ -142,16 +149,28 @@ class Scheduler:
         Jobs that the running forward completes are still answered. Returns whether the worker ended in time.
         """
         with self._changed:
-            self._stopped = True
-            self._fail(self._left_behind(), *STOPPING)
-            self._queue.clear()
-            self._planned.clear()
-            self._changed.notify()
+            self._refuse(STOPPING, self._left_behind())
         if self._thread.ident is not None:
             self._thread.join(join_seconds)
         with self._changed:
-            self._fail(list(self._pending), *STOPPING)
+            self._fail(list(self._pending), STOPPING)
         return not self._thread.is_alive()
+
+    def note_fault(self, fault: DeviceFault) -> None:
+        """Take no more work after a fault of the device, and fail what waits. From any thread."""
+        with self._changed:
+            if self._refusal is not None:
+                return
+            self._refuse(refusal_after(fault), list(self._pending))
+        self._on_fault(fault)
+
+    def _refuse(self, refusal: Failure, jobs: Sequence[Job]) -> None:
+        """Refuse work from now on and fail the given jobs. Called under the lock."""
+        self._refusal = refusal
+        self._fail(jobs, refusal)
+        self._queue.clear()
+        self._planned.clear()
+        self._changed.notify()
 
     def _left_behind(self) -> list[Job]:
         """Pending jobs that the running forward does not complete."""
@@ -167,12 +186,12 @@ class Scheduler:
                 _report(error)
                 with self._changed:
                     self._running = None
-                    self._fail(list(self._pending), *_internal(error))
+                    self._fail(list(self._pending), failure_of(error, alone=False))
 
     def _await_work(self) -> bool:
         with self._changed:
-            self._changed.wait_for(lambda: self._queue or self._planned or self._stopped)
-            return not self._stopped
+            self._changed.wait_for(lambda: self._queue or self._planned or self._refusal)
+            return self._refusal is None
 
     def _step(self) -> None:
         """Take what arrived, then run the batch that is due first."""
@@ -190,19 +209,31 @@ class Scheduler:
             return [job for job in taken if not job.closed]
 
     def _plan(self, jobs: list[Job]) -> None:
-        """Plan jobs taken together; a plan that fails fails all of them."""
+        """Plan jobs taken together, and with them what waits; a plan that fails fails the jobs alone."""
+        for job in jobs:
+            job.finish = job.enqueued + job.tokens * self._speed.seconds_per_token
+        waiting = self._joinable()
+        owners = [owner for planned in waiting for owner in planned.owners if not owner[0].closed]
+        owners += [(job, index) for job in jobs for index in range(len(job.rows))]
+        owners.sort(key=lambda owner: owner[0].finish)
         try:
-            planned = plan(self._engine, jobs, self._speed.seconds_per_token, self._sequence)
+            planned = plan(self._engine, owners, self._sequence)
         except Exception as error:
             _report(error)
             with self._changed:
-                self._fail(jobs, *_internal(error))
+                self._fail(jobs, failure_of(error, alone=False))
             return
         with self._changed:
-            if self._stopped:
-                return
-            for batch in planned:
-                heapq.heappush(self._planned, batch)
+            if self._refusal is None:
+                kept = [] if waiting else self._planned
+                self._planned = [each for each in (*kept, *planned) if each.wanted]
+                heapq.heapify(self._planned)
+
+    def _joinable(self) -> list[Planned]:
+        """All waiting batches when few rows wait in them, else none."""
+        with self._changed:
+            few = sum(len(planned.owners) for planned in self._planned) <= JOINABLE_ROWS
+            return sorted(self._planned) if few else []
 
     def _next(self) -> Planned | None:
         """Pop the first batch that somebody still waits for."""
@@ -228,10 +259,12 @@ class Scheduler:
                 raise ValueError(f"the forward gave {len(outputs)} outputs for {len(planned.owners)} rows")
         except Exception as error:
             _report(error)
-            seconds = self._finish(planned, started)
+            self._finish(planned, started)
             with self._changed:
                 self._running = None
-                self._fail(planned.jobs, *_internal(error))
+                self._fail(planned.jobs, failure_of(error, alone=not planned.is_shared))
+            if isinstance(error, DeviceFault):
+                self.note_fault(error)
         else:
             seconds = self._finish(planned, started)
             self._speed.learn(seconds, planned.tokens)
@@ -243,7 +276,9 @@ class Scheduler:
         for job in planned.jobs:
             job.forward += ended - started
             job.last_forward_end = ended
-        self._events.forward_done(ended - started, len(planned.owners), planned.tokens)
+        batch, tokens = planned.batch, planned.tokens
+        padding = batch.count * batch.length - tokens
+        self._events.forward_done(Forward(ended - started, len(planned.owners), tokens, batch.length, padding))
         return ended - started
 
     def _hand_out(self, planned: Planned, outputs: list[NDArray[np.float32]]) -> None:
@@ -266,22 +301,18 @@ class Scheduler:
                 self._events.rows_expired(len(job.rows))
                 job.expire()
 
-    def _fail(self, jobs: Sequence[Job], code: ErrorCode, message: str) -> None:
+    def _fail(self, jobs: Sequence[Job], failure: Failure) -> None:
         """Fail the jobs that are still open. Called under the lock."""
         for job in jobs:
             if not job.closed:
                 self._close(job)
-                job.fail(RequestFailed(code, message))
+                job.fail(RequestFailed(*failure))
 
     def _close(self, job: Job) -> None:
         """Take a job out of the bounds; whoever closes a job answers it. Called under the lock."""
         job.closed = True
         self._pending.pop(job)
         self._admission.release(job.tokens)
-
-
-def _internal(error: BaseException) -> tuple[ErrorCode, str]:
-    return ErrorCode.INTERNAL_ERROR, f"{type(error).__name__}: {error}"
 
 
 def _report(error: BaseException) -> None:

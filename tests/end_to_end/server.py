@@ -78,6 +78,7 @@ def running(
         metrics=metrics,
         pool=pool,
         watcher=_Quiet(),
+        on_device_fault=lambda: server.stop(),
     )
     service = Service(models, loader, metrics, limits)
     port = free_port()

@@ -31,6 +31,7 @@ from vela_jax.contract import (
 )
 from vela_jax.surfaces.card import Description, HeadCard
 
+LENGTHS = (8, 64, 512, 4096, 32768)  # of the fake engine's buckets
 PATIENCE = 20.0  # seconds a test waits for something that must happen
 
 
@@ -52,6 +53,11 @@ async def until(condition: Callable[[], bool]) -> None:
 def row(length: int, value: int = 1) -> Row:
     """A row of `length` equal ids."""
     return Row(np.full(length, value, np.int32), Readout("sum", 1))
+
+
+def padded(length: int) -> int:
+    """Length of the bucket that holds so many tokens."""
+    return next(size for size in LENGTHS if size >= length)
 
 
 class Clock:
@@ -111,7 +117,7 @@ class FakeEngine:
         cuts = range(0, len(rows), self.rows_per_batch)
         groups = [tuple(range(start, min(start + self.rows_per_batch, len(rows)))) for start in cuts]
         return [
-            Batch(group, tuple(range(len(group))), len(group), max(rows[index].length for index in group), 1)
+            Batch(group, tuple(range(len(group))), len(group), padded(max(rows[index].length for index in group)), 1)
             for group in groups
         ]
 
@@ -220,6 +226,7 @@ def load_letters(engine: FakeEngine | None = None, model: LettersModel | None = 
         "numerics": "exact",
         "memory_bytes": 28,
         "warm": lambda report: report("compile", 1, 1),
+        "lengths": LENGTHS,
         "buckets": list,
         "compiles": lambda: 0,
         "close": lambda: None,
@@ -254,6 +261,7 @@ class Process:
         self.metrics = Metrics(["/v1/classify", "/v1/embeddings"])
         self.models = ModelTable([ServedModel(entry) for entry in self.entries])
         self.pool = planning_pool()
+        self.device_faults = 0
         self.loader = Loader(
             self.models,
             self.load,
@@ -263,9 +271,13 @@ class Process:
             metrics=self.metrics,
             pool=self.pool,
             watcher=self.watcher,
+            on_device_fault=self._count_fault,
         )
         self.service = Service(self.models, self.loader, self.metrics, Limits())
         STARTED.append(self)
+
+    def _count_fault(self) -> None:
+        self.device_faults += 1
 
     def up(self) -> Process:
         """Load every model and wait for it."""

@@ -6,6 +6,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from serving.metrics import Metrics, ModelInfo
+from serving.scheduler import Events, Forward
 
 ENDPOINTS = ["/v1/classify", "/v1/embeddings"]
 INFO = ModelInfo(model="m", revision=None, family="task_heads", engine="jax", accelerator="cpu", device="cpu")
@@ -16,6 +17,9 @@ COUNTERS = {
     "input_tokens": set(),
     "deadline_dropped_questions": set(),
     "result_cache": {"model", "outcome"},
+    "compiles": {"model"},
+    "bucket_tokens": {"model", "length"},
+    "padding_tokens": {"model", "length"},
 }
 HISTOGRAMS = {
     "request_duration_seconds": ("latency", {"endpoint"}),
@@ -46,6 +50,11 @@ def metrics() -> Metrics:
     return made
 
 
+@pytest.fixture
+def work(metrics: Metrics) -> Events:
+    return metrics.observe_model("m", (16, 32), lambda: 0)
+
+
 def series(metrics: Metrics) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
     return {
         (sample.name, frozenset(sample.labels.items())): sample.value
@@ -54,7 +63,8 @@ def series(metrics: Metrics) -> dict[tuple[str, frozenset[tuple[str, str]]], flo
     }
 
 
-def test_every_metric_of_the_contract_is_there_and_no_other(metrics: Metrics) -> None:
+@pytest.mark.usefixtures("work")
+def test_every_metric_is_there_and_no_other(metrics: Metrics) -> None:
     metrics.model_loaded(INFO, 5)
     families = {family.name: family for family in text_string_to_metric_families(metrics.render().decode())}
     kinds = {name.removeprefix("vllm_srun_"): family.type for name, family in families.items()}
@@ -70,6 +80,7 @@ def test_every_metric_of_the_contract_is_there_and_no_other(metrics: Metrics) ->
         assert sorted(bounds)[:-1] == BUCKETS[kind]
 
 
+@pytest.mark.usefixtures("work")
 def test_all_counters_stand_at_zero_before_traffic(metrics: Metrics) -> None:
     values = series(metrics)
     watched = {"vllm_srun_queue_depth", "vllm_srun_ready"}
@@ -93,10 +104,10 @@ def test_no_client_makes_a_series(metrics: Metrics) -> None:
     assert values["vllm_srun_input_tokens_total", frozenset()] == 600
 
 
-def test_work_is_counted(metrics: Metrics) -> None:
-    metrics.job_started(0.5)
-    metrics.forward_done(0.25, 3, 100)
-    metrics.rows_expired(2)
+def test_work_is_counted(metrics: Metrics, work: Events) -> None:
+    work.job_started(0.5)
+    work.forward_done(Forward(0.25, rows=3, tokens=100, length=32, padding=28))
+    work.rows_expired(2)
     metrics.cache_looked_up("m", 4, 5)
     values = series(metrics)
     assert values["vllm_srun_queue_duration_seconds_sum", frozenset()] == 0.5
@@ -104,6 +115,10 @@ def test_work_is_counted(metrics: Metrics) -> None:
     assert values["vllm_srun_batch_rows_bucket", frozenset({("le", "2.0")})] == 0
     assert values["vllm_srun_batch_rows_bucket", frozenset({("le", "4.0")})] == 1
     assert values["vllm_srun_batch_tokens_sum", frozenset()] == 100
+    for length, tokens, padding in [("16", 0, 0), ("32", 100, 28)]:
+        labels = frozenset({("model", "m"), ("length", length)})
+        assert values["vllm_srun_bucket_tokens_total", labels] == tokens
+        assert values["vllm_srun_padding_tokens_total", labels] == padding
     assert values["vllm_srun_deadline_dropped_questions_total", frozenset()] == 2
     assert values["vllm_srun_result_cache_total", frozenset({("model", "m"), ("outcome", "hit")})] == 4
     assert values["vllm_srun_result_cache_total", frozenset({("model", "m"), ("outcome", "miss")})] == 5
@@ -119,3 +134,10 @@ def test_a_loaded_model_tells_what_it_is(metrics: Metrics) -> None:
         'profile="exact",revision="local"} 1.0' in text
     )
     assert 'vllm_srun_model_memory_bytes{model="m"} 5.0' in text
+
+
+def test_compiles_are_asked_for_at_every_scrape(metrics: Metrics) -> None:
+    compiles = iter((3, 5))
+    metrics.observe_model("m", (16,), lambda: next(compiles))
+    name = ("vllm_srun_compiles_total", frozenset({("model", "m")}))
+    assert [series(metrics)[name], series(metrics)[name]] == [3, 5]

@@ -127,17 +127,21 @@ class BucketEngine:
             return self._opening[bucket]
 
     def _open(self, bucket: Bucket) -> None:
-        """Make a bucket ready with its base; a class that was found before is taken as it is."""
+        """Make a bucket ready with its base; a class that was found before is taken as it is.
+
+        Raises OutOfMemory or DeviceFault where the device says so.
+        """
         if bucket in self._classes:
             return
         counts = self._counts(bucket)
         found = self._recorded(bucket, counts)
-        if found is not None or self._args.batching == "throughput":
-            found = found or BitClass(1, (1,))
-            self._executables.ensure(bucket.shape(found.base))
-        else:
-            found = self._classifier.open(bucket, counts)
-            self._keep(bucket, found)
+        with translated():
+            if found is not None or self._args.batching == "throughput":
+                found = found or BitClass(1, (1,))
+                self._executables.ensure(bucket.shape(found.base))
+            else:
+                found = self._classifier.open(bucket, counts)
+                self._keep(bucket, found)
         self._classes[bucket] = found
 
     def _recorded(self, bucket: Bucket, counts: Ladder) -> BitClass | None:

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from serving.errors import ErrorCode, RequestFailed
-from serving.scheduler import Job, Scheduler
+from serving.scheduler import Forward, Job, Scheduler
 from tests.serving.fakes import Clock, FakeEngine, Gate, on_loop, row, until
 from vela_jax.contract import EXPIRED, Batch, Result, Row
 
@@ -22,14 +22,14 @@ class Watched:
 
     def __init__(self) -> None:
         self.waits: list[float] = []
-        self.forwards: list[tuple[float, int, int]] = []
+        self.forwards: list[Forward] = []
         self.expired: list[int] = []
 
     def job_started(self, waited: float) -> None:
         self.waits.append(waited)
 
-    def forward_done(self, seconds: float, rows: int, tokens: int) -> None:
-        self.forwards.append((seconds, rows, tokens))
+    def forward_done(self, forward: Forward) -> None:
+        self.forwards.append(forward)
 
     def rows_expired(self, rows: int) -> None:
         self.expired.append(rows)
@@ -241,7 +241,11 @@ def test_times_count_each_forward_once(clock: Clock, gate: Gate) -> None:
         assert (job.enqueued, job.first_forward, job.last_forward_end) == (100.0, 201.0, 204.0)
         assert job.forward == pytest.approx(3.0)
         assert watched.waits == [0.0, 101.0]
-        assert watched.forwards == [(101.0, 1, 2), (2.0, 2, 4), (1.0, 1, 2)]
+        assert watched.forwards == [
+            Forward(101.0, rows=1, tokens=2, length=8, padding=6),
+            Forward(2.0, rows=2, tokens=4, length=8, padding=12),
+            Forward(1.0, rows=1, tokens=2, length=8, padding=6),
+        ]
         scheduler.stop()
 
     on_loop(scenario())
@@ -250,7 +254,7 @@ def test_times_count_each_forward_once(clock: Clock, gate: Gate) -> None:
 def test_equal_rows_that_share_a_slot_count_their_tokens_once(clock: Clock) -> None:
     class Sharing(FakeEngine):
         def batches(self, rows: Sequence[Row]) -> list[Batch]:
-            return [Batch(tuple(range(len(rows))), (0,) * len(rows), 1, rows[0].length, 1)]
+            return [Batch(tuple(range(len(rows))), (0,) * len(rows), 2, 8, 1)]
 
     async def scenario() -> None:
         scheduler = Scheduler(Sharing(), max_jobs=9, max_tokens=999, clock=clock)
@@ -258,7 +262,7 @@ def test_equal_rows_that_share_a_slot_count_their_tokens_once(clock: Clock) -> N
         scheduler.observe(watched)
         scheduler.start()
         await scheduler.run([row(5), row(5), row(5)])
-        assert watched.forwards == [(0.0, 3, 5)]
+        assert watched.forwards == [Forward(0.0, rows=3, tokens=5, length=8, padding=11)]
         scheduler.stop()
 
     on_loop(scenario())
