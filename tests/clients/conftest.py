@@ -14,7 +14,7 @@ import pytest
 
 from serving.config import ModelEntry
 from tests.end_to_end.packages import HANDED, write_small
-from tests.end_to_end.server import FEW_BUCKETS, Running, running
+from tests.end_to_end.server import FEW_BUCKETS, Running, keeping_compiled, running
 
 KEY = "unused"
 
@@ -29,6 +29,12 @@ def client_package(name: str) -> ModuleType:
     return found
 
 
+@pytest.fixture(scope="package", autouse=True)
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with keeping_compiled(tmp_path_factory):
+        yield
+
+
 @pytest.fixture(scope="package")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """An embedder of two dimensions, also under a name with a slash, a reranker and a classifier."""
@@ -40,6 +46,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         ModelEntry(model=str(write_small(root / "guard", "guard", 256)), name="guard"),
     ]
     with running(entries, args=FEW_BUCKETS) as server:
+        server.require_ready()
         yield server
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from serving.config import Bounds, ModelEntry
 from tests.end_to_end.packages import HANDED, edit, write_alarm, write_small, write_span_finder
-from tests.end_to_end.server import FEW_BUCKETS, Running, running
+from tests.end_to_end.server import FEW_BUCKETS, Running, keeping_compiled, running
 
 SMALL = {
     "sequence": 96,
@@ -22,6 +22,12 @@ SMALL = {
     "nli": 96,
 }
 """Tokens of the longest input of the tiny packages, by variant; the models have the variants' names."""
+
+
+@pytest.fixture(scope="package", autouse=True)
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with keeping_compiled(tmp_path_factory):
+        yield
 
 
 @pytest.fixture(scope="package")
@@ -42,6 +48,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     batched = {"batching": "throughput", "max_batch_tokens": 256, "row_buckets": [1, 2]}
     entries.append(ModelEntry(model=str(HANDED / "embed"), name="batched", engine_args=batched))
     with running(entries, bounds=Bounds(result_cache_entries=0), args=FEW_BUCKETS) as server:
+        server.require_ready()
         yield server
 
 

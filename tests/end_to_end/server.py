@@ -8,6 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import jax
+import pytest
+from jax.experimental.compilation_cache import compilation_cache
+
 from serving.app import build_app
 from serving.assembly import FINAL_FAILURES, Assembler
 from serving.config import Bounds, Limits, ModelEntry, PackageSources, Retries
@@ -19,11 +23,23 @@ from serving.routes.surfaces import SURFACE_ROUTES
 from serving.server import HttpServer, ServerSettings
 from serving.service import Service, planning_pool
 from serving.sockets import Address
+from vela_jax.forward.compilation_cache import keep_compiled
 from vela_jax.forward.engine_args import EngineArgs
 
 COLD = EngineArgs(warmup=(), background=(), row_buckets=(1,))
 FEW_BUCKETS = EngineArgs(warmup=(), background=(), row_buckets=(1,), length_buckets=(96, 256, 1024, 4096))
 """Lengths for tests that are not about buckets: each one costs half a second of compiling in every model."""
+
+
+@contextmanager
+def keeping_compiled(tests: pytest.TempPathFactory) -> Iterator[None]:
+    """Compile what several models of the tests share only once; later tests find the settings as they were."""
+    keep_compiled(tests.getbasetemp() / "compiled")
+    try:
+        yield
+    finally:
+        jax.config.update("jax_compilation_cache_dir", None)
+        compilation_cache.reset_cache()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +50,11 @@ class Running:
     port: int
     models: ModelTable
     loader: Loader
+
+    def require_ready(self) -> None:
+        """Fail with the reasons of the models that are not ready."""
+        reasons = {served.id: served.status.reason for served in self.models.models if not served.status.is_ready}
+        assert not reasons
 
 
 class _Quiet:

@@ -89,7 +89,7 @@ def client(package: Path) -> Iterator[httpx.Client]:
     assert package.is_dir()
     args = EngineArgs(warmup=(), background=(), row_buckets=(1, 2, 4), length_buckets=(32, LIMIT))
     with running([ModelEntry(model=DEFAULT.name)], args=args) as server:
-        assert server.models.models[0].status.is_ready, server.models.models[0].status.reason
+        server.require_ready()
         with httpx.Client(base_url=server.url, timeout=120) as client:
             yield client
 
