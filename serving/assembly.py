@@ -10,8 +10,10 @@ from typing import Final
 import msgspec
 
 from checkpoints.files import PackageError
+from checkpoints.golden import Reference, References
 from checkpoints.hub import Hub
 from checkpoints.package import WEIGHTS, LoadedPackage, Verified, load, resolve, verify
+from checkpoints.readers.options import TaskHeadsOptions
 from serving.config import ModelEntry, PackageSources
 from serving.devices import DeviceMissing, Placement, place
 from serving.loaded import LoadedModel, Provenance, Report
@@ -76,10 +78,15 @@ class Assembler:
         texts = Texts.of(loaded.tokenizer)
         texts.reader.check()  # so that the first long text does not wait for it
         model = build_model(loaded.spec, texts, loaded.backbone.num_hidden_layers, facts)
-        return self._join(model, loaded, args, placement)
+        return self._join(model, loaded, args, placement, self._reference(entry, loaded, placement))
 
     def _join(
-        self, model: TaskHeadsModel, loaded: LoadedPackage, args: EngineArgs, placement: Placement
+        self,
+        model: TaskHeadsModel,
+        loaded: LoadedPackage,
+        args: EngineArgs,
+        placement: Placement,
+        reference: Reference | None,
     ) -> LoadedModel:
         network = pure_network(loaded.graphdef, loaded.params, loaded.max_input_tokens)
         engine = BucketEngine(network, args, placement.device, self._records(loaded, args, placement))
@@ -104,7 +111,15 @@ class Assembler:
             buckets=engine.report,
             compiles=lambda: engine.compiles,
             close=engine.close,
+            reference=reference,
         )
+
+    def _reference(self, entry: ModelEntry, loaded: LoadedPackage, placement: Placement) -> Reference | None:
+        """The recorded answers of the package as released: an entry that asks for another exit has none."""
+        if TaskHeadsOptions.from_mapping(entry.options) != TaskHeadsOptions():
+            return None
+        references = References.read(self.sources.golden_files)
+        return references.find(loaded.provenance.model_sha256, placement.accelerator)
 
     def _records(self, loaded: LoadedPackage, args: EngineArgs, placement: Placement) -> ClassRecords | None:
         """What the probe found of this model under these settings on this kind of device."""

@@ -107,11 +107,12 @@ class Retries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackageSources:
-    """Where packages come from and which licences were accepted."""
+    """Where packages and their reference answers come from, and which licences were accepted."""
 
     cache_dir: Path | None = None
     offline: bool = False
     accepted_licences: tuple[str, ...] = ()
+    golden_files: tuple[Path, ...] = ()  # reference answers beside those of this distribution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from checkpoints.golden import Reference
 from vela_jax.contract import Engine, Model
 from vela_jax.surfaces.card import Description
 
@@ -32,7 +33,7 @@ class LoadedModel:
 
     `warm` makes ready what must be before the first request. `lengths` are the tokens of padded rows, in ascending
     order; `buckets` gives the card's line of each bucket, `compiles` the executables so far, `close` ends what is
-    made ready in the background.
+    made ready in the background. `reference` are the recorded answers the model is judged by, if there are any.
     """
 
     model: Model
@@ -51,6 +52,7 @@ class LoadedModel:
     buckets: Callable[[], list[dict[str, Any]]]
     compiles: Callable[[], int]
     close: Callable[[], None]
+    reference: Reference | None = None
 
     @property
     def identity(self) -> str:

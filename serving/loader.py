@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Executor
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from serving import golden
 from serving.config import Bounds, ModelEntry, Retries
@@ -21,9 +21,7 @@ from serving.models import ModelTable, ServedModel
 from serving.readiness import State, Status
 from serving.result_cache import ResultCache
 from serving.scheduler import Scheduler
-from serving.timing import Timing
-from vela_jax.contract import DeviceFault, Surface
-from vela_jax.surfaces.reading import read_request
+from vela_jax.contract import DeviceFault
 
 LoadModel = Callable[[ModelEntry, Report], LoadedModel]
 GOLDEN_STAGE: Final = "readiness requests"
@@ -131,29 +129,24 @@ class Loader:
             on_fault=partial(self._note_fault, served),
         )
         try:
-            self._warm(served, loaded, scheduler)
+            found = self._warm(served, loaded, scheduler)
         except BaseException:
             scheduler.stop()
             loaded.close()
             raise
-        self._open(served, loaded, scheduler)
+        self._open(served, loaded, scheduler, found)
 
-    def _warm(self, served: ServedModel, loaded: LoadedModel, scheduler: Scheduler) -> None:
+    def _warm(self, served: ServedModel, loaded: LoadedModel, scheduler: Scheduler) -> golden.Golden:
         """Make a model ready to answer, and ask it what it must be able to answer."""
         served.status = Status(State.WARMING, "warm-up")
         loaded.warm(partial(self._report, served, State.WARMING))
         scheduler.start()
         self._report(served, State.WARMING, GOLDEN_STAGE, 0, 0)
-        asyncio.run(self._check(LiveModel(loaded, scheduler, self._pool)))
+        live = LiveModel(loaded, scheduler, self._pool)
+        check = golden.check(loaded.description, golden.asking(live), loaded.accelerator, loaded.reference)
+        return asyncio.run(check)
 
-    async def _check(self, live: LiveModel) -> None:
-        async def ask(surface: Surface, body: dict[str, Any]) -> dict[str, Any]:
-            answer = await live.answer(surface, read_request(surface, body), Timing(), 0, None)
-            return answer.body
-
-        await golden.check(live.loaded.description, ask)
-
-    def _open(self, served: ServedModel, loaded: LoadedModel, scheduler: Scheduler) -> None:
+    def _open(self, served: ServedModel, loaded: LoadedModel, scheduler: Scheduler, found: golden.Golden) -> None:
         """Let requests in."""
         self._metrics.rename_model(served.entry.label, served.id)
         info = ModelInfo(
@@ -169,17 +162,16 @@ class Loader:
         entries = self._bounds.result_cache_entries
         cache = ResultCache(entries, partial(self._metrics.cache_looked_up, served.id)) if entries else None
         served.live = LiveModel(loaded, scheduler, self._pool, cache)
-        served.golden = golden.UNVERIFIED
+        served.golden = found
         served.status = Status(State.READY, None)
 
     def _note_failure(self, served: ServedModel, error: BaseException, attempt: int) -> bool:
         """Let go of what was loaded; tells whether no further attempt follows."""
         served.loaded = None
         reason = f"{type(error).__name__}: {error}"
-        unsound = isinstance(error, golden.GoldenCheckFailed)
-        if unsound:
-            served.golden = golden.FAILED
-        is_last = unsound or self._is_final(error) or attempt >= self._retries.attempts
+        if isinstance(error, golden.GoldenCheckFailed):
+            served.golden = error.golden
+        is_last = served.golden.status == "failed" or self._is_final(error) or attempt >= self._retries.attempts
         if is_last:
             served.status = Status(State.FAILED, reason)
             _log.error("model %s failed: %s", served.id, reason)

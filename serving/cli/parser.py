@@ -32,6 +32,7 @@ def build_parser(words: Sequence[str]) -> Parser:
     _command(commands, "plugins", "packages.list_plugins", "list families, engines, accelerators, profiles (JSON)")
     _add_verify(_command(commands, "verify", "packages.verify_package", "check the files of a package"))
     _add_convert(_command(commands, "convert", "packages.convert_package", "write a copy that loads faster"))
+    _add_golden(_command(commands, "golden", "golden.compute", "record a model's answers to its readiness requests"))
     _add_fixture(_command(commands, "fixture", "packages.write_fixture", "write a tiny random package for tests"))
     bench = _command(commands, "bench", "benchmarks.run", "measure a server on this host")
     if words[:1] == ["bench"]:
@@ -72,6 +73,9 @@ def _add_serve(parser: Parser) -> None:
     _add_listening_options(parser)
     _add_bound_options(parser)
     _add_source_options(parser)
+    parser.add_argument(
+        "--golden", type=Path, action="append", default=[], metavar="FILE", help="reference answers; repeatable"
+    )
     parser.add_argument("--threads", type=_count(1), help="CPU threads (default: all that this process may use)")
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="info")
 
@@ -129,6 +133,13 @@ def _add_convert(parser: Parser) -> None:
 def _add_package_argument(parser: Parser) -> None:
     parser.add_argument("model", metavar="MODEL", help="package folder, built-in name, or OWNER/NAME@SHA")
     parser.add_argument("--revision", metavar="SHA", help="commit of the MODEL")
+
+
+def _add_golden(parser: Parser) -> None:
+    _add_package_argument(parser)
+    parser.add_argument("--write", type=Path, metavar="FILE", help="add them to a file instead of printing them")
+    parser.add_argument("--device", default="auto", help="auto, or an accelerator with an optional :N (default auto)")
+    _add_source_options(parser)
 
 
 def _add_fixture(parser: Parser) -> None:

@@ -26,7 +26,8 @@ def sample_request(url: str, served: ServedModel, single: bool) -> str:
     loaded = served.loaded
     if loaded is None:
         raise ValueError(f"{served.id} is not loaded")
-    surface, body = next(cases(loaded.description))
+    case = next(cases(loaded.description))
+    surface, body = case.surface, case.body
     if surface is Surface.EMBEDDINGS:
         body = {"input": list(SENTENCES)}
     named: dict[str, Any] = body if single else {"model": served.id, **body}

@@ -7,6 +7,7 @@ from typing import Any
 
 from checkpoints.embedded import DEFAULT
 from checkpoints.files import PackageError
+from checkpoints.golden import GoldenFileError, References
 from checkpoints.resolve import EmbeddedArtifact, parse_artifact
 from serving.cli.failure import CommandFailed, failing_on
 from serving.config import (
@@ -28,7 +29,8 @@ ENTRY_OPTIONS = ("device", "engine", "family", "profile")
 
 def read_settings(arguments: argparse.Namespace) -> Settings:
     """Settle what `vela serve` was told. Raises CommandFailed for what cannot be done."""
-    with failing_on(ConfigError, PackageError):
+    with failing_on(ConfigError, PackageError, GoldenFileError):
+        References.read(arguments.golden)  # a bad file is said now, not when a model is ready
         entries = _read_entries(arguments)
         for entry in entries:
             artifact = parse_artifact(entry.model, entry.revision)
@@ -49,6 +51,7 @@ def read_settings(arguments: argparse.Namespace) -> Settings:
             cache_dir=arguments.cache_dir,
             offline=arguments.offline,
             accepted_licences=tuple(arguments.accept_licence),
+            golden_files=tuple(arguments.golden),
         ),
     )
 

@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 from transformers import AutoModelForSequenceClassification
 
 from checkpoints.embedded import DEFAULT
-from checkpoints.golden import packaged, read_entries
+from checkpoints.golden import Entry, add_entry, packaged, read_entries
 from checkpoints.package import convert
 from serving.assembly import Assembler
 from serving.config import ModelEntry, PackageSources
@@ -148,21 +148,21 @@ def test_the_process_stays_up_and_the_other_models_serve(client: httpx.Client) -
 
 
 def test_an_entry_that_asks_for_another_exit_is_not_judged_by_the_released_one(tmp_path: Path) -> None:
-    ranker = write_small(tmp_path / "ranker", "reranker", 96)
-    with running([ModelEntry(model=str(ranker))], args=FEW_BUCKETS) as server:
-        loaded = server.models.models[0].loaded
-    assert loaded is not None
-    values = {"0.logit": 50.0, "1.logit": 50.0}
-    identity = loaded.provenance.model_sha256
+    ranker = str(write_small(tmp_path / "ranker", "reranker", 96))
+    plain = Assembler(PackageSources(offline=True), FEW_BUCKETS).load(ModelEntry(model=ranker), _hear_nothing)
+    assert plain.reference is None
+    recorded = Entry(model_sha256=plain.provenance.model_sha256, answers={"cpu": {"rerank": {"0.logit": 1.0}}})
     file = tmp_path / "file.json"
-    file.write_text(json.dumps({"r": {"model_sha256": identity, "answers": {"cpu": {"rerank": values}}}}))
+    add_entry(file, "ranker", recorded)
     assembler = Assembler(PackageSources(offline=True, golden_files=(file,)), FEW_BUCKETS)
-    entries = [
-        ModelEntry(model=str(ranker), name="released"),
-        ModelEntry(model=str(ranker), name="other", options={"pair_scorer": {"layer": 2, "dimension": 32}}),
-    ]
-    with running(entries, wrap=lambda _: assembler.load) as server:
-        assert [served.golden.status for served in server.models.models] == ["failed", "unverified"]
+    released = assembler.load(ModelEntry(model=ranker), _hear_nothing)
+    other = ModelEntry(model=ranker, options={"pair_scorer": {"layer": 2, "dimension": 32}})
+    assert released.reference is not None
+    assert assembler.load(other, _hear_nothing).reference is None
+
+
+def _hear_nothing(stage: str, done: int, total: int) -> None:
+    pass
 
 
 # What is recorded, against computations of other libraries
@@ -173,6 +173,7 @@ def test_the_default_models_recorded_vectors_are_those_of_its_weights() -> None:
     package = DEFAULT.locate()
     tokenizer = Tokenizer.from_file(str(package / "tokenizer.json"))
     tokenizer.no_padding()
+    tokenizer.no_truncation()
     tensors = load_tensors(package / "model.safetensors").items()
     weights = {name: tensor.double() for name, tensor in tensors if tensor.is_floating_point()}
     vectors = [sentence_vector(weights, tokenizer.encode(text).ids).numpy() for text in TEXTS]
@@ -183,12 +184,14 @@ def test_the_default_models_recorded_vectors_are_those_of_its_weights() -> None:
 def test_the_stored_answers_of_an_entailment_package_are_those_of_transformers() -> None:
     package = HANDED / "nli"
     tokenizer = Tokenizer.from_file(str(package / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
     network = AutoModelForSequenceClassification.from_pretrained(package, attn_implementation="eager").eval()
     labels = [network.config.id2label[index] for index in range(3)]
 
-    def logits(*texts: str) -> torch.Tensor:
+    def logits(text: str, pair: str | None = None) -> torch.Tensor:
         with torch.no_grad():
-            row: torch.Tensor = network(input_ids=torch.tensor([tokenizer.encode(*texts).ids])).logits[0]
+            row: torch.Tensor = network(input_ids=torch.tensor([tokenizer.encode(text, pair).ids])).logits[0]
         return row.double()
 
     def named(index: int, row: torch.Tensor) -> dict[str, float]:

@@ -39,6 +39,7 @@ from serving.cli import main
         (["convert", "model"], "the following arguments are required: OUT"),
         (["fixture", "out", "--seed", "x"], "invalid int value: 'x'"),
         (["verify"], "the following arguments are required: MODEL"),
+        (["golden"], "the following arguments are required: MODEL"),
     ],
 )
 def test_what_argparse_refuses(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -97,3 +97,12 @@ def test_an_entry_of_a_models_file_that_names_nothing(tmp_path: Path) -> None:
     path.write_text("models: [{model: nowhere}]")
     with pytest.raises(CommandFailed, match="'nowhere' is no folder here"):
         read("--models", str(path))
+
+
+def test_files_of_reference_answers_are_read_at_once(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
+    good.write_text("{}")
+    bad.write_text('{"mine": {}}')
+    assert read("--golden", str(good), "--golden", str(good)).sources.golden_files == (good, good)
+    with pytest.raises(CommandFailed, match=r"bad\.json is no file of reference answers: .*model_sha256"):
+        read("--golden", str(good), "--golden", str(bad))
