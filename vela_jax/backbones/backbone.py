@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import jax
 from jaxtyping import Float, Int32
 
 
+@runtime_checkable
 class BackboneConfig(Protocol):
     """The part of a backbone's config that is common to all."""
 
@@ -28,6 +29,7 @@ class BackboneConfig(Protocol):
         """Most tokens of a row."""
 
 
+@runtime_checkable
 class Backbone(Protocol):
     """A shared stack. Exit 0 is the embedding output, exit k the hidden states after k layers."""
 

@@ -13,14 +13,11 @@ from flax import nnx
 from jaxtyping import Float
 
 from vela_jax.layers.activations import gelu
-from vela_jax.layers.linear import Linear, normal_param
+from vela_jax.layers.linear import Linear, normal_param, product
 
 
 class Score(nnx.Module):
-    """One number of a vector: w . x + b, the weight stored as the vector w.
-
-    Written as multiplication and sum: a matrix product with one output sums in an order that depends on the rows.
-    """
+    """One number of a vector: w . x + b, the weight stored as the vector w."""
 
     def __init__(self, features: int, *, rngs: nnx.Rngs) -> None:
         self.weight = normal_param(rngs, (features,))
@@ -28,7 +25,7 @@ class Score(nnx.Module):
 
     def __call__(self, x: Float[jax.Array, "B F"]) -> Float[jax.Array, " B"]:
         """The number of each row."""
-        return jnp.sum(x * self.weight[...][None, :], axis=-1) + self.bias[...]
+        return product(x, self.weight[...][None, :])[:, 0] + self.bias[...]
 
 
 class RelevanceScorer(nnx.Module):

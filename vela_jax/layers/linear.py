@@ -22,8 +22,10 @@ def product(x: Float[jax.Array, "M D"], weight: Float[jax.Array, "F D"]) -> Floa
 
     A lone row is computed beside a row of zeros: a matrix-vector product sums in another order than a
     matrix product, and the row would get other bits than in a batch. The barrier keeps the compiler from
-    seeing that one of the two rows is never read.
+    seeing that one of the two rows is never read. A lone output is multiplied and summed for the same reason.
     """
+    if weight.shape[0] == 1:
+        return jnp.sum(x * weight, axis=-1, keepdims=True)
     if x.shape[0] == 1:
         both = lax.optimization_barrier(jnp.concatenate([x, jnp.zeros_like(x)]))
         lone: jax.Array = lax.optimization_barrier(product(both, weight))[:1]
