@@ -119,6 +119,14 @@ def running(
         thread.join(60)
         loader.join(60)
         pool.shutdown()
+        _join_builders()
+
+
+def _join_builders() -> None:
+    """Wait for buckets that are still being built: the end of the interpreter must not meet a compiler at work."""
+    for thread in threading.enumerate():
+        if thread.name.startswith("build "):
+            thread.join(60)
 
 
 def free_port() -> int:
