@@ -34,12 +34,12 @@ def test_the_bias_is_a_parameter_only_when_asked_for() -> None:
     assert set(nnx.state(Linear(2, 3, bias=True, rngs=nnx.Rngs(0)))) == {"weight", "bias"}
 
 
-@pytest.mark.parametrize(("features", "outputs"), [(64, 2), (72, 35), (768, 5), (768, 768), (768, 2304), (1152, 768)])
+@pytest.mark.parametrize(("features", "outputs"), [(72, 1), (64, 2), (768, 35), (1152, 768)])
 def test_a_row_has_the_same_bits_for_every_row_count(features: int, outputs: int) -> None:
     x, weight = random(64, features), random(outputs, features, seed=1)
     apply = jax.jit(product, compiler_options=compiler_options("cpu"))
     alone = np.asarray(apply(x[:1], weight))[0]
-    for count in (2, 3, 8, 32, 64):
+    for count in (2, 8, 64):
         np.testing.assert_array_equal(np.asarray(apply(x[:count], weight))[0], alone, strict=True)
 
 
