@@ -1,38 +1,43 @@
-"""A server of its own for a benchmark: started as an operator starts it, watched, and ended."""
+"""Servers of a benchmark: started as an operator starts them, watched, and ended."""
 
 from __future__ import annotations
 
 import contextlib
+import http.client
+import json
+import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import IO, Any, Final
 
 import httpx
 import psutil
 
-START_TIMEOUT = 900.0
-STOP_TIMEOUT = 30.0
+START_TIMEOUT: Final = 900.0
+STOP_TIMEOUT: Final = 30.0
+POLL_SECONDS: Final = 0.02
 
 
 @dataclass(slots=True)
 class Server:
-    """A started `vela serve` and where it listens."""
+    """A started server process and where it listens."""
 
     process: subprocess.Popen[bytes]
     url: str
     log: Path
     ready_after: float = 0.0  # seconds from start to ready
+    lines: list[tuple[float, str]] = field(default_factory=list)  # what it printed, and how long after its start
 
     def cards(self) -> list[dict[str, Any]]:
         """Cards of the served models."""
-        cards: list[dict[str, Any]] = httpx.get(f"{self.url}/v1/models").json()["data"]
+        cards: list[dict[str, Any]] = httpx.get(f"{self.url}/v1/models", timeout=60).json()["data"]
         return cards
 
     def peak_rss(self) -> int:
@@ -52,14 +57,32 @@ def serving(arguments: Sequence[str], log: Path) -> Iterator[Server]:
     """Start `vela serve` with the arguments on a free port, wait until it is ready, and end it afterwards."""
     port = free_port()
     command = [sys.executable, "-m", "serving", "serve", *arguments, "--port", str(port)]
-    with log.open("wb") as output:
-        started = time.monotonic()
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
-        server = Server(process, f"http://127.0.0.1:{port}", log)
-        with _Ending(process):
-            _wait_ready(server)
-            server.ready_after = time.monotonic() - started
-            yield server
+    with started(command, {}, port, log) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def started(command: Sequence[str], environment: Mapping[str, str], port: int, log: Path) -> Iterator[Server]:
+    """Start a server that listens on a loopback port, wait until `/health` answers 200, and end it afterwards.
+
+    Raises RuntimeError when it ends before, with the end of what it printed; TimeoutError when it never is ready.
+    """
+    begun = time.monotonic()
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, **environment}
+    )
+    assert process.stdout is not None
+    server = Server(process, f"http://127.0.0.1:{port}", log)
+    reader = threading.Thread(target=_keep_lines, args=(process.stdout, server, begun), daemon=True)
+    reader.start()
+    try:
+        _wait_ready(server, port, reader)
+        server.ready_after = time.monotonic() - begun
+        yield server
+    finally:
+        _end(process)
+        reader.join(STOP_TIMEOUT)
+        process.stdout.close()
 
 
 def free_port() -> int:
@@ -70,36 +93,49 @@ def free_port() -> int:
         return port
 
 
-def _wait_ready(server: Server) -> None:
+def _keep_lines(output: IO[bytes], server: Server, begun: float) -> None:
+    """Copy what the server prints into its log, and note when it came."""
+    with server.log.open("wb") as log:
+        for line in output:
+            server.lines.append((time.monotonic() - begun, line.decode("utf-8", "replace").rstrip()))
+            log.write(line)
+            log.flush()
+
+
+def _wait_ready(server: Server, port: int, reader: threading.Thread) -> None:
     until = time.monotonic() + START_TIMEOUT
     while time.monotonic() < until:
         if server.process.poll() is not None:
-            raise RuntimeError(f"the server ended with {server.process.returncode}: {server.log.read_text()[-2000:]}")
-        with contextlib.suppress(httpx.TransportError):
-            health = httpx.get(f"{server.url}/health", timeout=5)
-            if health.status_code == 200:
-                return
-            if health.json()["status"] == "failed":
-                raise RuntimeError(f"the model failed: {health.json()['reason']}")
-        time.sleep(0.02)
+            reader.join(STOP_TIMEOUT)
+            printed = server.log.read_text(encoding="utf-8", errors="replace")[-2000:]
+            raise RuntimeError(f"the server ended with {server.process.returncode}: {printed}")
+        if _is_ready(port):
+            return
+        time.sleep(POLL_SECONDS)
     raise TimeoutError(f"the server was not ready after {START_TIMEOUT:g} s")
 
 
-class _Ending:
-    """Ends a process when the block is left: asked first, then made to."""
+def _is_ready(port: int) -> bool:
+    """Ask for the server's health with little work of its own; RuntimeError when it says that it failed."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request("GET", "/health")
+        reply = connection.getresponse()
+        body = reply.read()
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+    if reply.status != 200 and b'"failed"' in body:
+        raise RuntimeError(f"the model failed: {json.loads(body).get('reason')}")
+    return reply.status == 200
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self._process = process
 
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._process.send_signal(signal.SIGTERM)
-        try:
-            self._process.wait(STOP_TIMEOUT)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process: asked first, then made to."""
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(STOP_TIMEOUT)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

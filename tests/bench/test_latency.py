@@ -1,88 +1,51 @@
-"""The benchmark's own arithmetic, and its requests against a real server."""
+"""`latency` and `load`, at a tiny size."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
-from pathlib import Path
-
-import httpx
 import pytest
 
-from bench.determinism import _ask
-from bench.latency import PHASES, measure, percentile, read_phases
-from bench.process import Server, free_port
-from bench.workload import PATHS, bodies, texts
-from checkpoints.fixtures import write_fixture
-from serving.config import ModelEntry
-from tests.end_to_end.server import Running, running
+from bench.command import Workplace
+from bench.latency import LATENCY, LOAD
+from bench.load import PHASES
+from bench.process import Server
+from tests.bench.conftest import Start, parse
 
-VARIANTS = ("sequence", "grounded", "nli", "embedding", "reranker")
+SURFACES = 6  # of the five models; the entailment model serves two
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A server with one model a surface."""
-    folder = tmp_path_factory.mktemp("packages")
-    for variant in VARIANTS:
-        write_fixture(folder / variant, variant)
-    with running([ModelEntry(model=str(folder / variant)) for variant in VARIANTS]) as server:
-        yield server
+@pytest.fixture(autouse=True)
+def _served(monkeypatch: pytest.MonkeyPatch, start: Start) -> None:
+    monkeypatch.setattr("bench.latency.serving", start)
 
 
-def test_phases_are_read_from_the_header() -> None:
-    header = "parse;dur=0.100, tokenize;dur=0.200, queue;dur=0.000, forward;dur=3.500, post;dur=0.1, total;dur=4.000"
-    assert read_phases(header)["forward"] == 3.5
-    assert list(read_phases(header)) == ["parse", "tokenize", "queue", "forward", "post", "total"]
+def test_latency_says_where_the_time_of_a_call_goes(workplace: Workplace) -> None:
+    report = LATENCY.run(parse(LATENCY, "--calls", "3", "--words", "2", "9"), workplace)
+    records = report.tables[0].records()
+    assert len(records) == SURFACES * 2 * 3
+    assert {(row["texts"], row["callers"], row[""]) for row in records} == {
+        (texts, 1, share) for texts in ("2 words", "9 words") for share in ("p50", "p95", "p99")
+    }
+    for row in records:
+        assert set(PHASES) <= row.keys()
+        assert all(isinstance(row[phase], float) for phase in PHASES)
+    assert report.charts[0].series.keys() == {"forward", "overhead", "wall"}
+    assert len(report.charts[0].groups) == SURFACES * 2
 
 
-@pytest.mark.parametrize(("share", "value"), [(0.0, 1.0), (0.5, 3.0), (0.95, 4.0), (1.0, 4.0)])
-def test_percentiles(share: float, value: float) -> None:
-    assert percentile([4.0, 1.0, 3.0, 2.0], share) == value
+def test_load_counts_requests_a_second(workplace: Workplace, start: Start) -> None:
+    words = ("tiny", "--calls", "4", "--callers", "1", "3", "--batching", "exact", "--threads", "1")
+    report = LOAD.run(parse(LOAD, *words), workplace)
+    assert start.asked == [  # type: ignore[attr-defined]
+        ["tiny", "--result-cache-entries", "0", "--batching", "exact", "--threads", "1"]
+    ]
+    records = report.tables[0].records()
+    assert {row["callers"] for row in records} == {1, 3}
+    assert all(isinstance(row["requests/s"], float) and row["requests/s"] > 0 for row in records)
+    assert [chart.title for chart in report.charts] == ["Requests a second", "Latency"]
+    assert report.parameters["mix"] == ["short"]
 
 
-def test_texts_differ_and_follow_their_seed() -> None:
-    first, second = texts(8), texts(8)
-    found = [next(first) for _ in range(50)]
-    assert found == [next(second) for _ in range(50)]
-    assert len(set(found)) == 50
-
-
-@pytest.mark.parametrize("callers", [1, 3])
-def test_every_surface_of_every_model_answers(server: Running, callers: int) -> None:
-    cards = httpx.get(f"{server.url}/v1/models").json()["data"]
-    assert len(cards) == len(VARIANTS)
-
-    async def run() -> None:
-        async with httpx.AsyncClient(base_url=server.url) as client:
-            for card in cards:
-                for surface in card["surfaces"]:
-                    found = await measure(client, PATHS[surface], bodies(card, surface, 6, 5), callers)
-                    assert found.calls == 6
-                    assert set(found.p50) == {*PHASES, "overhead", "wall"}
-                    assert found.p50["total"] <= found.p95["wall"]
-
-    asyncio.run(run())
-
-
-def test_a_failing_call_ends_the_measurement(server: Running) -> None:
-    async def run() -> None:
-        async with httpx.AsyncClient(base_url=server.url) as client:
-            await measure(client, "/v1/embeddings", [{"input": "x", "model": "nobody"}], 1)
-
-    with pytest.raises(RuntimeError, match="answered 404"):
-        asyncio.run(run())
-
-
-def test_the_targets_answer_is_found_at_every_place(server: Running, tmp_path: Path) -> None:
-    probe = Server(process=None, url=server.url, log=tmp_path)  # type: ignore[arg-type]
-    for card in httpx.get(f"{server.url}/v1/models").json()["data"]:
-        surface = next(name for name in ("embeddings", "classify", "rerank") if name in card["surfaces"])
-        answers = {
-            _ask(probe, card, surface, inputs, inputs.index("target")) for inputs in (["target"], ["a", "target"])
-        }
-        assert len(answers) == 1
-
-
-def test_a_free_port_is_free() -> None:
-    assert 1024 <= free_port() <= 65535
+def test_parameters_name_no_folder(workplace: Workplace, server: Server) -> None:
+    report = LATENCY.run(parse(LATENCY, "/home/somebody/models/tiny", "--calls", "1", "--words", "1"), workplace)
+    assert report.parameters["models"] == ["tiny"]
+    assert str(server.log.parent) not in str(report)
