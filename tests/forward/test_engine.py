@@ -9,7 +9,7 @@ import pytest
 
 from tests.forward import networks
 from tests.forward.networks import SUM, TOKENS, Traces, row
-from vela_jax.contract import Readout, Row
+from vela_jax.contract import DeviceFault, OutOfMemory, Readout, Row
 from vela_jax.forward.classes import Bucket
 from vela_jax.forward.engine import BucketEngine
 from vela_jax.forward.engine_args import EngineArgs, read_engine_args
@@ -160,6 +160,18 @@ def test_a_failed_opening_fails_its_callers_and_is_tried_again() -> None:
         model.prepare([row(1)])[0].result(PATIENCE)
     broken = False
     assert ask(model, [row(1)])[0] == 4.0
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("RESOURCE_EXHAUSTED: out of memory", OutOfMemory), ("CUDA_ERROR_UNKNOWN", DeviceFault)]
+)
+def test_what_the_device_says_while_a_bucket_opens_is_told_apart(text: str, expected: type[Exception]) -> None:
+    def apply(*_: object) -> Mapping[str, jax.Array]:
+        raise jax.errors.JaxRuntimeError(text)
+
+    for batching in ("exact", "throughput"):
+        with pytest.raises(expected):
+            engine(apply, warmup=[], batching=batching).prepare([row(1)])[0].result(PATIENCE)
 
 
 def test_the_background_opens_further_lengths() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from serving.errors import ErrorCode, RequestFailed
 from serving.scheduler import Forward, Job, Scheduler
 from tests.serving.fakes import Clock, FakeEngine, Gate, on_loop, row, until
-from vela_jax.contract import EXPIRED, Batch, Result, Row
+from tests.serving.scheduler.outcomes import outcome, values
+from vela_jax.contract import EXPIRED, Batch, Row
 
 
 class Watched:
@@ -33,44 +34,6 @@ class Watched:
 
     def rows_expired(self, rows: int) -> None:
         self.expired.append(rows)
-
-
-@pytest.fixture
-def gate() -> Gate:
-    return Gate()
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def engine(gate: Gate, clock: Clock) -> FakeEngine:
-    """An engine of one row a forward that waits at the gate."""
-    return FakeEngine(rows_per_batch=1, gate=gate, clock=clock)
-
-
-@pytest.fixture
-def scheduler(engine: FakeEngine, clock: Clock, gate: Gate) -> Iterator[Scheduler]:
-    made = Scheduler(engine, max_jobs=256, max_tokens=1 << 22, clock=clock)
-    made.start()
-    yield made
-    gate.open(10_000)
-    assert made.stop()
-
-
-def values(results: list[Result]) -> list[list[float]]:
-    return [[] if result is EXPIRED else list(np.asarray(result)) for result in results]
-
-
-async def outcome(scheduler: Scheduler, job: Job) -> str:
-    """How a job ended: `answered`, `expired` or an error code."""
-    try:
-        results = await scheduler.wait(job)
-    except RequestFailed as failed:
-        return failed.code
-    return "expired" if any(result is EXPIRED for result in results) else "answered"
 
 
 async def teach(gate: Gate, engine: FakeEngine, scheduler: Scheduler) -> None:
