@@ -12,7 +12,7 @@ from vela_jax.forward.records import ClassRecords, host_facts
 
 BUCKET = Bucket(16, 2)
 FOUND = BitClass(2, (2, 4), (1,))
-KEY = {"model": "a", "args": {"x": [1]}}
+KEY = {"model": "a", "args": {"x": [1], "y": (2, 3)}}
 
 
 def file_of(folder: Path) -> Path:

@@ -37,8 +37,9 @@ class ClassRecords:
     """The record of one model under one setting on one kind of device. Safe for threads."""
 
     def __init__(self, folder: Path, key: Mapping[str, Any]) -> None:
-        self._key = dict(key)
-        digest = hashlib.sha256(json.dumps(self._key, sort_keys=True).encode()).hexdigest()
+        text = json.dumps(dict(key), sort_keys=True)
+        self._key: dict[str, Any] = json.loads(text)  # as it comes back from disk: tuples are lists there
+        digest = hashlib.sha256(text.encode()).hexdigest()
         self._path = folder / f"{digest}.json"
         self._lock = threading.Lock()
         self._classes = self._read()
