@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from vela_jax.forward.compilation_cache import seal_compiled
 from vela_jax.forward.network import Network, Outputs
 from vela_jax.layers.compiler import compiler_options
 
@@ -71,7 +72,9 @@ class Executables:
         spec = partial(jax.ShapeDtypeStruct, dtype=jnp.int32, sharding=sharding)
         function = jax.jit(partial(_at_depth, self._apply, shape.depth))
         lowered = function.lower(self._params, spec((shape.rows, shape.length)), spec((shape.rows,)))
-        return lowered.compile(compiler_options(self._device.platform))
+        compiled = lowered.compile(compiler_options(self._device.platform))
+        seal_compiled()
+        return compiled
 
 
 def _at_depth(apply: Callable[..., Outputs], depth: int, params: Any, ids: jax.Array, lengths: jax.Array) -> Outputs:
