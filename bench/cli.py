@@ -18,8 +18,10 @@ from bench.facts import machine_facts
 from bench.latency import LATENCY, LOAD
 from bench.long_input import LONG
 from bench.peers.command import PEERS
+from bench.process import StartFailed
 from bench.report import Report, save, show
 from bench.starts import START
+from serving.cli.failure import failing_on
 
 RESULTS: Final = Path("bench/results")
 PROMISE_BROKEN: Final = 1
@@ -55,7 +57,8 @@ def run(arguments: argparse.Namespace) -> int:
         progress.print(f"the host is busy (load {machine['load_average']}): ratios hold better than times")
     with tempfile.TemporaryDirectory(prefix="vela-bench-") as folder:
         workplace = Workplace(Path(folder), lambda text: progress.print(text, markup=False, highlight=False))
-        report = BENCHMARKS[arguments.what].run(arguments, workplace)
+        with failing_on(StartFailed):
+            report = BENCHMARKS[arguments.what].run(arguments, workplace)
     show(report, console)
     _publish(report, machine, arguments.output, progress)
     return 0 if report.kept else PROMISE_BROKEN

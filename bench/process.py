@@ -25,6 +25,10 @@ STOP_TIMEOUT: Final = 30.0
 POLL_SECONDS: Final = 0.02
 
 
+class StartFailed(Exception):
+    """A server did not come up; the message says what it printed."""
+
+
 @dataclass(slots=True)
 class Server:
     """A started server process and where it listens."""
@@ -65,12 +69,10 @@ def serving(arguments: Sequence[str], log: Path) -> Iterator[Server]:
 def started(command: Sequence[str], environment: Mapping[str, str], port: int, log: Path) -> Iterator[Server]:
     """Start a server that listens on a loopback port, wait until `/health` answers 200, and end it afterwards.
 
-    Raises RuntimeError when it ends before, with the end of what it printed; TimeoutError when it never is ready.
+    Raises StartFailed when it cannot be run, ends before, or never is ready.
     """
     begun = time.monotonic()
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, **environment}
-    )
+    process = _popen(command, environment)
     assert process.stdout is not None
     server = Server(process, f"http://127.0.0.1:{port}", log)
     reader = threading.Thread(target=_keep_lines, args=(process.stdout, server, begun), daemon=True)
@@ -83,6 +85,14 @@ def started(command: Sequence[str], environment: Mapping[str, str], port: int, l
         _end(process)
         reader.join(STOP_TIMEOUT)
         process.stdout.close()
+
+
+def _popen(command: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, **environment}
+    try:
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment)
+    except OSError as error:
+        raise StartFailed(f"{command[0]} cannot be run: {error.strerror}") from error
 
 
 def free_port() -> int:
@@ -108,15 +118,15 @@ def _wait_ready(server: Server, port: int, reader: threading.Thread) -> None:
         if server.process.poll() is not None:
             reader.join(STOP_TIMEOUT)
             printed = server.log.read_text(encoding="utf-8", errors="replace")[-2000:]
-            raise RuntimeError(f"the server ended with {server.process.returncode}: {printed}")
+            raise StartFailed(f"the server ended with {server.process.returncode}: {printed}")
         if _is_ready(port):
             return
         time.sleep(POLL_SECONDS)
-    raise TimeoutError(f"the server was not ready after {START_TIMEOUT:g} s")
+    raise StartFailed(f"the server was not ready after {START_TIMEOUT:g} s")
 
 
 def _is_ready(port: int) -> bool:
-    """Ask for the server's health with little work of its own; RuntimeError when it says that it failed."""
+    """Ask for the server's health with little work of its own; StartFailed when it says that it failed."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     try:
         connection.request("GET", "/health")
@@ -127,7 +137,7 @@ def _is_ready(port: int) -> bool:
     finally:
         connection.close()
     if reply.status != 200 and b'"failed"' in body:
-        raise RuntimeError(f"the model failed: {json.loads(body).get('reason')}")
+        raise StartFailed(f"the model failed: {json.loads(body).get('reason')}")
     return reply.status == 200
 
 

@@ -171,7 +171,7 @@ def _forward_table(title: str, names: Sequence[str], results: Sequence[LengthRes
     ours, *peers = names
     columns: list[str] = ["tokens", "rounds", *(f"{name}, ms" for name in names)]
     for name in peers:
-        columns += [f"{name} / ours", f"quartiles of {name}", f"difference of {name}"]
+        columns += [f"{name} / ours", f"{name}, quartiles", f"{name}, difference"]
     table = Table(title, columns)
     for result in results:
         row: list[Any] = [result.length, len(result.milliseconds[ours]), *(result.median(name) for name in names)]
@@ -193,9 +193,10 @@ def _run_http(arguments: argparse.Namespace, workplace: Workplace, found: _Findi
     if arguments.infinity_python is None:
         found.notes.append("Infinity is not measured: name the Python of its own environment with --infinity-python")
         return
-    from bench.peers.http_load import INFINITY, both_serving, compare, largest_difference
+    from bench.peers.http_load import INFINITY, both_serving, compare, infinity_versions, largest_difference
 
     mix = MIXES["short"]
+    found.notes.append(f"Infinity's environment: {infinity_versions(arguments.infinity_python)}")
     workplace.say("starting this server and Infinity")
     try:
         model = str(DEFAULT.locate())

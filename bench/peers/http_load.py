@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 from typing import Final
@@ -15,16 +15,20 @@ import numpy as np
 
 from bench.figures import Ratio, in_turns, paired_ratio
 from bench.load import Request, Summary, measure, send_all
-from bench.process import Server, free_port, serving, started
+from bench.process import Server, StartFailed, free_port, serving, started
 from bench.warm import wait_until_settled
 from bench.workload import Mix, texts_of
 
-OURS: Final = f"Vela JAX {version('vela-jax')}"
+OURS: Final = "Vela JAX"
 INFINITY: Final = "Infinity"
 MODEL: Final = "peer"
 OFFLINE: Final = {"HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "1", "INFINITY_ANONYMOUS_USAGE_STATS": "0"}
 WARM_CALLS: Final = 64
 CHECKED_TEXTS: Final = 8
+_VERSIONS: Final = """
+from importlib.metadata import version
+print(*(f"{name} {version(name)}" for name in ("infinity-emb", "torch", "transformers")), sep=", ")
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +74,25 @@ def both_serving(model: str, python: Path, threads: int, logs: Path) -> Iterator
 def _infinity(model: str, python: Path, threads: int, logs: Path) -> Iterator[Server]:
     port = free_port()
     command = [
-        *(str(python), "-m", "infinity_emb", "v2", "--model-id", model, "--served-model-name", MODEL),
+        *(str(python), str(python.with_name("infinity_emb")), "v2"),
+        *("--model-id", model, "--served-model-name", MODEL),
         *("--engine", "torch", "--no-bettertransformer", "--device", "cpu", "--dtype", "float32"),
         *("--host", "127.0.0.1", "--port", str(port), "--log-level", "warning"),
     ]
     environment = {**OFFLINE, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
     with started(command, environment, port, logs / "infinity.log") as server:
         yield server
+
+
+def infinity_versions(python: Path) -> str:
+    """What the other environment has. Raises StartFailed when Infinity is not in it."""
+    try:
+        found = subprocess.run([str(python), "-c", _VERSIONS], capture_output=True, text=True, timeout=60, check=False)
+    except OSError as error:
+        raise StartFailed(f"{python} cannot be run: {error.strerror}") from error
+    if found.returncode:
+        raise StartFailed(f"{python} has no Infinity: run `{python} -m pip install 'infinity-emb[server,torch]'`")
+    return found.stdout.strip()
 
 
 def compare(peers: Sequence[Peer], mix: Mix, callers: int, *, calls: int, rounds: int) -> LoadResult:

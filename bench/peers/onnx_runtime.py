@@ -24,8 +24,8 @@ class OnnxRunner:
 
     @property
     def name(self) -> str:
-        """The engine and its version."""
-        return f"ONNX Runtime {onnxruntime.__version__}"
+        """The peer."""
+        return "ONNX Runtime"
 
     def prepare(self, length: int) -> None:
         """Nothing is compiled."""

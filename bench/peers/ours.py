@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -32,8 +31,8 @@ class EngineRunner:
 
     @property
     def name(self) -> str:
-        """The engine and its version."""
-        return f"Vela JAX {version('vela-jax')}"
+        """This project."""
+        return "Vela JAX"
 
     def prepare(self, length: int) -> None:
         """Compile and probe the bucket of this length."""

@@ -22,8 +22,8 @@ class PyTorchRunner:
 
     @property
     def name(self) -> str:
-        """The engine and its version."""
-        return f"PyTorch {torch.__version__.partition('+')[0]} + Transformers {transformers.__version__}"
+        """The peer."""
+        return "PyTorch"
 
     def prepare(self, length: int) -> None:
         """Nothing is compiled."""

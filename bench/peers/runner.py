@@ -16,7 +16,7 @@ class Runner(Protocol):
 
     @property
     def name(self) -> str:
-        """The engine and its version."""
+        """How tables name it."""
 
     def prepare(self, length: int) -> None:
         """Do beforehand what need not be timed for rows of this length."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.process import Server, free_port, started
+from bench.process import Server, StartFailed, free_port, started
 
 SCRIPT = """
 import http.server, sys
@@ -44,7 +44,7 @@ def test_a_server_is_started_watched_and_ended(tmp_path: Path) -> None:
 def test_a_server_that_ends_shows_what_it_said(tmp_path: Path) -> None:
     ending = [sys.executable, "-c", "import sys; print('no such model'); sys.exit(3)"]
     with (
-        pytest.raises(RuntimeError, match=r"(?s)ended with 3: .*no such model"),
+        pytest.raises(StartFailed, match=r"(?s)ended with 3: .*no such model"),
         started(ending, {}, free_port(), tmp_path / "log"),
     ):
         pass
@@ -54,7 +54,7 @@ def test_a_model_that_failed_is_not_waited_for(tmp_path: Path) -> None:
     port = free_port()
     body = '{"status": "failed", "reason": "out of tea"}'
     with (
-        pytest.raises(RuntimeError, match="out of tea"),
+        pytest.raises(StartFailed, match="out of tea"),
         started(command(port, 503, body), {}, port, tmp_path / "log"),
     ):
         pass
@@ -64,8 +64,16 @@ def test_a_server_that_never_is_ready_is_given_up(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("bench.process.START_TIMEOUT", 0.3)
     port = free_port()
     with (
-        pytest.raises(TimeoutError, match="not ready"),
+        pytest.raises(StartFailed, match="not ready"),
         started(command(port, 503, "{}"), {}, port, tmp_path / "log"),
+    ):
+        pass
+
+
+def test_a_command_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with (
+        pytest.raises(StartFailed, match="nothing cannot be run: No such file"),
+        started([str(tmp_path / "nothing")], {}, free_port(), tmp_path / "log"),
     ):
         pass
 

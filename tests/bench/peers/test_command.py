@@ -72,6 +72,7 @@ def test_servers_are_compared_by_callers(workplace: Workplace, monkeypatch: pyte
         yield [http_load.Peer(name, server, "/v1/embeddings") for name in (http_load.OURS, http_load.INFINITY)]
 
     monkeypatch.setattr(http_load, "both_serving", both)
+    monkeypatch.setattr(http_load, "infinity_versions", lambda python: f"{python} 0.0.78")
     monkeypatch.setattr(http_load, "MODEL", "embedding")
     monkeypatch.setattr(http_load, "WARM_CALLS", 2)
     words = ("--parts", "http", "--infinity-python", "python", "--threads", "1", "--callers", "1", "2")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bench.peers import http_load
-from bench.peers.http_load import INFINITY, OURS, Peer, compare, largest_difference
-from bench.process import Server
+from bench.peers.http_load import INFINITY, OURS, Peer, compare, infinity_versions, largest_difference
+from bench.process import Server, StartFailed
 from bench.workload import Mix
 from tests.bench.conftest import Start
 
@@ -46,12 +46,19 @@ def test_infinity_is_started_with_the_package_and_ours_beside_it(
     with http_load.both_serving("folder", python, 2, tmp_path) as peers:
         assert [peer.name for peer in peers] == [OURS, INFINITY]
         said = " ".join(line for _, line in peers[1].server.lines)
-    assert "-m infinity_emb v2 --model-id folder" in said
+    assert "infinity_emb v2 --model-id folder" in said
     assert "--no-bettertransformer" in said
     assert "offline 1 threads 2" in said
     (arguments,) = start.asked  # type: ignore[attr-defined]
     assert arguments[0] == "folder"
     assert "HF_HUB_OFFLINE" in os.environ
+
+
+def test_a_python_without_infinity_is_told(tmp_path: Path) -> None:
+    with pytest.raises(StartFailed, match="has no Infinity: run"):
+        infinity_versions(Path(sys.executable))
+    with pytest.raises(StartFailed, match="cannot be run"):
+        infinity_versions(tmp_path / "python")
 
 
 STAND_IN = """
