@@ -1,5 +1,7 @@
 """The builder's order of work."""
 
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -65,3 +67,16 @@ def test_closing_cancels_what_waits() -> None:
     running.result(PATIENCE)
     assert waiting.cancelled()
     assert build.add(lambda: None, urgent=True).cancelled()
+
+
+def test_the_interpreter_waits_for_work_that_runs() -> None:
+    script = (
+        "import sys, time\n"
+        "from vela_jax.forward.builder import Builder\n"
+        "build = Builder('test', lambda: 1.0)\n"
+        "build.add(lambda: (time.sleep(0.3), print('done', flush=True)), urgent=True)\n"
+        "build.add(lambda: print('never'), urgent=False)\n"
+        "time.sleep(0.1)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ended.stdout.split() == ["done"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import heapq
 import itertools
 import logging
@@ -50,6 +51,8 @@ class Builder:
             heapq.heappush(self._tasks, _Task(0 if urgent else 1, next(self._sequence), work, future))
             if not self._started:
                 self._started = True
+                # The interpreter must not end under a thread that compiles: it would take the process down.
+                atexit.register(self.close, None)
                 self._thread.start()
             self._changed.notify_all()
         return future
@@ -64,6 +67,8 @@ class Builder:
             task.future.cancel()
         if self._started:
             self._thread.join(timeout)
+            if not self._thread.is_alive():
+                atexit.unregister(self.close)
 
     def _work(self) -> None:
         while (task := self._next()) is not None:
