@@ -156,12 +156,12 @@ class Scheduler:
             self._fail(list(self._pending), STOPPING)
         return not self._thread.is_alive()
 
-    def note_fault(self, fault: DeviceFault) -> None:
-        """Take no more work after a fault of the device, and fail what waits. From any thread."""
+    def note_fault(self, fault: DeviceFault, hit: Sequence[Job] = ()) -> None:
+        """Take no more work after a fault of the device, and fail what waits except the jobs it hit. From any thread."""
         with self._changed:
             if self._refusal is not None:
                 return
-            self._refuse(refusal_after(fault), list(self._pending))
+            self._refuse(refusal_after(fault), [job for job in self._pending if job not in hit])
         self._on_fault(fault)
 
     def _refuse(self, refusal: Failure, jobs: Sequence[Job]) -> None:
@@ -260,11 +260,11 @@ class Scheduler:
         except Exception as error:
             _report(error)
             self._finish(planned, started)
+            if isinstance(error, DeviceFault):
+                self.note_fault(error, planned.jobs)
             with self._changed:
                 self._running = None
                 self._fail(planned.jobs, failure_of(error, alone=not planned.is_shared))
-            if isinstance(error, DeviceFault):
-                self.note_fault(error)
         else:
             seconds = self._finish(planned, started)
             self._speed.learn(seconds, planned.tokens)
