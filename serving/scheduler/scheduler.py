@@ -157,7 +157,7 @@ class Scheduler:
         return not self._thread.is_alive()
 
     def note_fault(self, fault: DeviceFault, hit: Sequence[Job] = ()) -> None:
-        """Take no more work after a fault of the device, and fail what waits except the jobs it hit. From any thread."""
+        """Take no more work after a fault of the device; fail what waits, but for the jobs it hit. From any thread."""
         with self._changed:
             if self._refusal is not None:
                 return
