@@ -94,16 +94,17 @@ class LiveModel:
 
     async def _run(self, rows: Sequence[Row], deadline: float | None, timing: Timing) -> list[Result]:
         """Run rows as one job; its times go into `timing` however it ends."""
-        timing.submitted = time.monotonic()
-        if not await self._prepare(rows, deadline):
-            self.scheduler.note_expired(len(rows))
-            timing.answered = time.monotonic()
-            return [EXPIRED] * len(rows)
         job = Job(rows, deadline)
+        timing.submitted = time.monotonic()
         try:
-            self.scheduler.submit([job])
+            self.scheduler.admit([job])
+            if not await self._prepare(rows, deadline):
+                self.scheduler.note_expired(len(rows))
+                return [EXPIRED] * len(rows)
+            self.scheduler.enqueue([job])
             return await self.scheduler.wait(job)
         finally:
+            self.scheduler.cancel(job)  # of no effect on one that was answered
             timing.answered = time.monotonic()
             timing.forward = job.forward
             timing.last_forward_end = job.last_forward_end

@@ -109,8 +109,14 @@ class Scheduler:
             raise
 
     def submit(self, jobs: Sequence[Job]) -> None:
-        """Admit all the jobs of one request or none; jobs without rows are answered at once and count nothing.
+        """Admit all the jobs of one request or none, and let them run. Raises what `admit` raises."""
+        self.admit(jobs)
+        self.enqueue(jobs)
 
+    def admit(self, jobs: Sequence[Job]) -> None:
+        """Take all the jobs of one request into the bounds or none; they run once they are enqueued.
+
+        Jobs without rows are answered at once and count nothing.
         Raises RequestFailed: `not_ready` after a stop or a fault, `overloaded` at a bound of admission.
         """
         with self._changed:
@@ -122,11 +128,15 @@ class Scheduler:
             for job in runnable:
                 job.enqueued, job.group = now, group
                 self._pending[job] = None
-            self._queue += runnable
-            self._changed.notify()
         for job in jobs:
             if not job.rows:
                 job.answer()
+
+    def enqueue(self, jobs: Sequence[Job]) -> None:
+        """Let admitted jobs run; those that were answered meanwhile stay answered."""
+        with self._changed:
+            self._queue += [job for job in jobs if job.rows and not job.closed]
+            self._changed.notify()
 
     def cancel(self, job: Job) -> None:
         """Forget a job: it leaves the queue and the bounds at once; a forward under way is not interrupted."""

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 from concurrent.futures import Future
 
 import pytest
 
-from serving.config import ModelEntry
+from serving.config import Bounds, ModelEntry
 from serving.errors import RequestFailed
 from serving.loaded import LoadedModel, Report
 from serving.timing import Timing
-from tests.serving.fakes import FakeEngine, Process, load_letters, on_loop
+from tests.serving.fakes import FakeEngine, Process, load_letters, on_loop, until
 from vela_jax.contract import DeviceFault, OutOfMemory, Surface
 
 MODELS = [ModelEntry(model="acme/letters", name="letters"), ModelEntry(model="acme/other", name="other")]
 
 
-def serving(engine: FakeEngine) -> Process:
+def serving(engine: FakeEngine, bounds: Bounds | None = None) -> Process:
     """Two ready models; the first one has the engine."""
 
     def load(entry: ModelEntry, report: Report) -> LoadedModel:  # noqa: ARG001
         return load_letters(engine if entry.name == "letters" else FakeEngine())
 
-    return Process(MODELS, load=load).up()
+    return Process(MODELS, load=load, bounds=bounds or Bounds()).up()
 
 
 async def refusal(process: Process, text: str) -> tuple[int, str]:
@@ -46,6 +47,43 @@ def opening(error: BaseException | None) -> list[Future[None]]:
     else:
         future.set_exception(error)
     return [future]
+
+
+def pending(process: Process) -> tuple[int, int]:
+    """Jobs and tokens that the first model has taken and not answered."""
+    return process.models.models[0].require_live().scheduler.pending
+
+
+def test_requests_that_wait_for_a_bucket_are_within_the_bounds() -> None:
+    async def scenario() -> None:
+        engine = FakeEngine()
+        process = serving(engine, Bounds(max_queue=2))
+        bucket: Future[None] = Future()
+        engine.opening = [bucket]
+        asked = [asyncio.create_task(ask(process, "letters")) for _ in range(2)]
+        await until(lambda: pending(process) == (2, 2))
+        assert (await refusal(process, "a"))[0] == 429
+        asked.pop().cancel()
+        await until(lambda: pending(process) == (1, 1))
+        engine.opening = []
+        bucket.set_result(None)
+        assert await asked[0] == [{"index": 0, "sum": 97.0}]
+        assert pending(process) == (0, 0)
+
+    on_loop(scenario())
+
+
+def test_a_deadline_holds_while_a_bucket_is_opened() -> None:
+    async def scenario() -> None:
+        engine = FakeEngine()
+        process = serving(engine)
+        engine.opening = [Future()]
+        body = {"input": "a", "model": "letters", "options": {"deadline_ms": 20}}
+        answer = await process.service.answer(Surface.CLASSIFY, body, Timing())
+        assert answer["results"] == [{"index": 0, "error": "deadline_exceeded"}]
+        assert pending(process) == (0, 0)
+
+    on_loop(scenario())
 
 
 def test_a_bucket_that_does_not_fit_refuses_the_request_alone() -> None:
