@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -82,7 +82,6 @@ def running(
     wait: bool = True,
 ) -> Iterator[Running]:
     """Serve the entries; by default wait until every load has settled. `wrap` may change how a model is loaded."""
-    others = threading.enumerate()
     models = ModelTable([ServedModel(entry) for entry in entries])
     metrics = Metrics([route.path for route in SURFACE_ROUTES])
     pool = planning_pool()
@@ -120,14 +119,6 @@ def running(
         thread.join(60)
         loader.join(60)
         pool.shutdown()
-        _join_builders(others)
-
-
-def _join_builders(others: Collection[threading.Thread]) -> None:
-    """Wait for buckets that are still being built: the end of the interpreter must not meet a compiler at work."""
-    for thread in threading.enumerate():
-        if thread.name.startswith("build ") and thread not in others:
-            thread.join(60)
 
 
 def free_port() -> int:
