@@ -107,6 +107,7 @@ class Assembler:
             numerics=args.numerics,
             memory_bytes=network.memory_bytes,
             warm=warm,
+            fill=engine.fill,
             lengths=length_ladder(network.max_length, args.length_buckets).sizes,
             buckets=engine.report,
             compiles=lambda: engine.compiles,

@@ -31,7 +31,8 @@ class Provenance:
 class LoadedModel:
     """A model read and placed: what plans, what runs, and what the card says of both.
 
-    `warm` makes ready what must be before the first request. `lengths` are the tokens of padded rows, in ascending
+    `warm` makes ready what must be before the first request, `fill` leaves the rest
+    to the background. `lengths` are the tokens of padded rows, in ascending
     order; `buckets` gives the card's line of each bucket, `compiles` the executables so far, `close` ends what is
     made ready in the background. `reference` are the recorded answers the model is judged by, if there are any.
     """
@@ -48,6 +49,7 @@ class LoadedModel:
     numerics: Literal["exact", "approximate"]
     memory_bytes: int
     warm: Callable[[Report], None]
+    fill: Callable[[], None]
     lengths: tuple[int, ...]
     buckets: Callable[[], list[dict[str, Any]]]
     compiles: Callable[[], int]

@@ -106,6 +106,9 @@ class Loader:
                 else:
                     due[served] = time.monotonic() + self._retries.delay(attempts[served])
             _freeze_heap()
+        for served in self._models.models:  # only now: what is left to the background would slow the loads
+            if served.live is not None:
+                served.live.loaded.fill()
 
     def _attempt(self, served: ServedModel, attempt: int) -> bool:
         """Try to bring a model up; tells whether its fate is settled."""

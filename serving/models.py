@@ -10,6 +10,7 @@ from serving.golden import PENDING, Golden
 from serving.live import LiveModel
 from serving.loaded import LoadedModel
 from serving.readiness import Status, process_status
+from vela_jax.surfaces.reading import NAME_SHOWN
 
 
 class ServedModel:
@@ -72,7 +73,8 @@ class ModelTable:
             raise RequestFailed(ErrorCode.INVALID_REQUEST, f"model must be a string; {self._served()}")
         found = self._match(name)
         if found is None:
-            raise RequestFailed(ErrorCode.MODEL_NOT_FOUND, f"model {name!r} is not served; {self._served()}")
+            wanted = name[:NAME_SHOWN]
+            raise RequestFailed(ErrorCode.MODEL_NOT_FOUND, f"model {wanted!r} is not served; {self._served()}")
         return found
 
     def _match(self, name: str) -> ServedModel | None:

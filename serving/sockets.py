@@ -111,7 +111,20 @@ def _remove_stale(path: Path) -> None:
         raise CannotListen(f"cannot listen on {path}: {error.strerror}") from None
     if not stat.S_ISSOCK(mode):
         raise CannotListen(f"cannot listen on {path}: it exists and is no socket; remove it or name another path")
+    if _is_served(path):
+        raise CannotListen(f"cannot listen on {path}: another server answers there; stop it or name another path")
     path.unlink()
+
+
+def _is_served(path: Path) -> bool:
+    """Whether somebody accepts connections on a socket's file."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1.0)
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+        return True
 
 
 def _identity(path: Path) -> tuple[int, int]:

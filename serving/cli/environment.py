@@ -46,6 +46,19 @@ def kept_folder(option: Path | None) -> Path:
     return (Path(cache) if cache else Path.home() / ".cache") / "vela-jax"
 
 
+def make_kept_folder(option: Path | None) -> Path:
+    """Make the folder of `kept_folder`. Raises CommandFailed when it cannot be one."""
+    folder = kept_folder(option)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CommandFailed(
+            f"{folder} cannot be the folder of what is kept between runs ({error.strerror}): "
+            "name another one by --autotune-cache"
+        ) from error
+    return folder
+
+
 def usable_cpus(root: Path = CGROUP_ROOT, membership: Path = MEMBERSHIP) -> int:
     """CPUs that this process may use: its affinity, capped by the quota of its control group."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-from serving.cli.environment import kept_folder, prepare_environment
+from serving.cli.environment import make_kept_folder, prepare_environment
 from serving.cli.failure import failing_on
 from serving.cli.progress import Display, DisplayHandler, open_display
 from serving.cli.sample import sample_request
@@ -33,7 +33,7 @@ def serve(arguments: argparse.Namespace) -> int:
     display = open_display()
     _set_up_logging(arguments.log_level, display)
     try:
-        _run(settings, kept_folder(arguments.autotune_cache), display)
+        _run(settings, make_kept_folder(arguments.autotune_cache), display)
     finally:
         display.close()
 

@@ -22,23 +22,31 @@ class Protocol(HttpToolsProtocol):
     """
 
     def data_received(self, data: bytes) -> None:
-        """Read the next bytes of the connection."""
+        """Read the next bytes of the connection; each offer in them is declined, and what follows is read on."""
         self._unset_keepalive_if_required()
+        try:
+            while data:
+                data = self._feed(data)
+        except httptools.HttpParserError:
+            self.send_400_response("this is no HTTP/1.1 request")
+
+    def _feed(self, data: bytes) -> bytes:
+        """Read up to the next offer; give what must be read again without it."""
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as offer:
-            self._decline(data[offer.args[0] :])
-        except httptools.HttpParserError:
-            self.send_400_response("this is no HTTP/1.1 request")
+            return self._decline(data[offer.args[0] :])
+        return b""
 
     def _should_upgrade(self) -> bool:
         """Leave a request with an offer alone until it is read again."""
         return True
 
-    def _decline(self, rest: bytes) -> None:
+    def _decline(self, rest: bytes) -> bytes:
+        """Give the request again without its offer, with what follows it; nothing when it is refused."""
         if self.scope["method"] == "CONNECT":
             self.send_400_response("this server is no proxy: CONNECT is not taken")
-            return
+            return b""
         version = self.parser.get_http_version().encode()
         head = [b"%s %s HTTP/%s\r\n" % (self.scope["method"].encode(), self.url, version)]
         for name, value in self.headers:
@@ -48,7 +56,7 @@ class Protocol(HttpToolsProtocol):
             if name not in _OFFER and value:
                 head.append(b"%s: %s\r\n" % (name, value))
         self.parser = httptools.HttpRequestParser(self)
-        self.data_received(b"".join([*head, b"\r\n", rest]))
+        return b"".join([*head, b"\r\n", rest])
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what cannot be parsed, and close."""

@@ -38,6 +38,7 @@ def engine(
 def ready(model: BucketEngine) -> BucketEngine:
     """Warm up, and wait for what follows in the background."""
     model.warm(lambda *_: None)
+    model.fill()
     settle(model)
     return model
 
@@ -205,6 +206,7 @@ def test_a_record_spares_the_probe_and_keeps_the_classes(tmp_path: Path) -> None
     model.warm(lambda *_: None)
     assert again.shapes == [(1, 16)]
     assert len(traces.shapes) > 4
+    model.fill()
     settle(model)
     assert [batch.count for batch in model.batches([row(index) for index in range(8)])] == [8]
 

@@ -226,6 +226,7 @@ def load_letters(engine: FakeEngine | None = None, model: LettersModel | None = 
         "numerics": "exact",
         "memory_bytes": 28,
         "warm": lambda report: report("compile", 1, 1),
+        "fill": lambda: None,
         "lengths": LENGTHS,
         "buckets": list,
         "compiles": lambda: 0,

@@ -110,3 +110,10 @@ def test_a_socket_of_somebody_else_is_not_unlinked(tmp_path: Path) -> None:
         path.unlink()
         path.write_text("mine")
     assert path.read_text() == "mine"
+
+
+def test_the_socket_of_a_living_server_is_not_taken(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    with listening(Address(uds=path)):
+        assert "another server answers there" in refusal(Address(uds=path))
+        assert path.exists()

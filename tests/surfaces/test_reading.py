@@ -119,3 +119,10 @@ def test_a_request_keeps_what_was_sent() -> None:
     assert request.options.window == Window(32, 0)
     assert request.options.deadline_ms == 5.0
     assert request.options.return_meta is True
+
+
+def test_a_message_repeats_little_of_what_a_client_made_up() -> None:
+    body = {"x" * 100_000 + str(number): 1 for number in range(100)}
+    with pytest.raises(InvalidRequest, match="and 84 more") as refused:
+        check_members(Surface.CLASSIFY, {"input": "a", **body})
+    assert len(str(refused.value)) < 2000

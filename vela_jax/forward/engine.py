@@ -83,12 +83,15 @@ class BucketEngine:
         return results
 
     def warm(self, progress: Progress) -> None:
-        """Open the warm-up buckets, then leave the others to the background; `progress(done, total)` after each."""
+        """Open the warm-up buckets; `progress(done, total)` after each."""
         hot = self._buckets(self._args.warmup)
         for done, bucket in enumerate(hot, 1):
             self._open(bucket)
             progress(done, len(hot))
-        for bucket in [*hot, *self._buckets(self._args.background)]:
+
+    def fill(self) -> None:
+        """Leave the further row counts and lengths to the background."""
+        for bucket in self._buckets([*self._args.warmup, *self._args.background]):
             self._builder.add(partial(self._open_and_fill, bucket), urgent=False)
 
     def close(self, timeout: float | None = 0.0) -> None:

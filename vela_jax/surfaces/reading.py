@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from vela_jax.contract import InvalidRequest, Surface
 from vela_jax.surfaces.options import Options
 from vela_jax.surfaces.requests import ClassifyRequest, DecisionsRequest, EmbeddingsRequest, RerankRequest
+
+NAMES_SHOWN: Final = 16
+NAME_SHOWN: Final = 80  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ def check_members(surface: Surface, body: Any) -> None:
     allowed = _FORMS[surface].members
     unknown = sorted(name for name in body if name not in allowed)
     if unknown:
-        raise InvalidRequest(f"unknown members {unknown}; {surface} takes {list(allowed)}")
+        raise InvalidRequest(f"unknown members {shown(unknown)}; {surface} takes {list(allowed)}")
 
 
 def read_request(surface: Surface, body: dict[str, Any]) -> Any:
@@ -66,6 +69,13 @@ def read_request(surface: Surface, body: dict[str, Any]) -> Any:
         raise InvalidRequest(_say(error)) from None
 
 
+def shown(names: Sequence[str]) -> str:
+    """A list of names that a client made up, for a message: long names are cut, and so is a long list."""
+    cut = [name if len(name) <= NAME_SHOWN else f"{name[:NAME_SHOWN]}..." for name in names[:NAMES_SHOWN]]
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    return f"{cut}{more}"
+
+
 def _read_options(form: _Form, value: Any) -> Options:
     """Absent, null and any empty value mean no options."""
     value = value or {}
@@ -73,7 +83,7 @@ def _read_options(form: _Form, value: Any) -> Options:
         raise InvalidRequest(f"options must be an object, got {_kind(value)}")
     unknown = sorted(name for name in value if name not in form.option_names)
     if unknown:
-        raise InvalidRequest(f"unknown options {unknown}; allowed are {list(form.option_names)}")
+        raise InvalidRequest(f"unknown options {shown(unknown)}; allowed are {list(form.option_names)}")
     try:
         options = msgspec.convert(value, form.options)
     except msgspec.ValidationError as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from serving.cli.environment import cpu_quota, kept_folder, prepare_environment, usable_cpus
+from serving.cli.environment import cpu_quota, kept_folder, make_kept_folder, prepare_environment, usable_cpus
 from serving.cli.failure import CommandFailed
 
 NAMES = ("NPROC", "RAYON_NUM_THREADS", "OMP_NUM_THREADS", "JAX_PLATFORMS", "XLA_PYTHON_CLIENT_PREALLOCATE")
@@ -117,3 +117,10 @@ def test_the_variable_bounds_the_thread_pool_of_a_forward(threads: int, monkeypa
     monkeypatch.undo()
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert int(done.stdout) == threads
+
+
+def test_a_folder_that_cannot_be_one_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CommandFailed, match="file/kept cannot be the folder of what"):
+        make_kept_folder(tmp_path / "file" / "kept")
+    assert make_kept_folder(tmp_path / "a" / "b").is_dir()

@@ -82,3 +82,10 @@ def test_what_is_no_request_is_refused_and_closed(web: Loopback, sent: bytes) ->
         check_refused(connection.read())
         assert connection.is_closed()
     assert web.post().status_code == 200
+
+
+def test_a_thousand_offers_at_once(web: Loopback) -> None:
+    one = request_bytes(b"[1]", connection="upgrade", upgrade="x")
+    with web.connection() as connection:
+        connection.send(one * 1000)
+        assert {connection.read().status for _ in range(1000)} == {200}
