@@ -100,7 +100,7 @@ def test_rows_of_a_bucket_run_together_once_proved() -> None:
     [
         (networks.honest, [8, 1]),
         (networks.eight_differs, [4, 4, 1]),
-        (networks.lone_differs, [8, 2]),
+        (networks.lone_differs, [1] * 9),
         (networks.leaking, [1] * 9),
         (networks.placed, [1] * 9),
         (networks.poisoned, [1] * 9),
@@ -209,13 +209,6 @@ def test_a_record_spares_the_probe_and_keeps_the_classes(tmp_path: Path) -> None
     model.fill()
     settle(model)
     assert [batch.count for batch in model.batches([row(index) for index in range(8)])] == [8]
-
-
-def test_a_recorded_base_is_used(tmp_path: Path) -> None:
-    ready(engine(networks.lone_differs, ClassRecords(tmp_path, {})))
-    model = engine(networks.lone_differs, ClassRecords(tmp_path, {}))
-    model.warm(lambda *_: None)
-    assert [batch.count for batch in model.batches([row(1)])] == [2]
 
 
 def test_a_record_of_other_row_counts_is_not_used(tmp_path: Path) -> None:

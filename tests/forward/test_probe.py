@@ -7,14 +7,12 @@ import numpy as np
 import pytest
 
 from tests.forward import networks
-from vela_jax.forward.buckets import Ladder, count_ladder
-from vela_jax.forward.classes import ALONE, BitClass, Bucket, Classifier
+from vela_jax.forward.classes import BitClass, Bucket, Classifier
 from vela_jax.forward.executables import Executables, Ids, Shape
 from vela_jax.forward.network import Outputs
 from vela_jax.forward.probe import Company, Prober, Run, arrangements
 
 BUCKET = Bucket(16, 2)
-COUNTS = Ladder((1, 2, 4, 8))
 
 
 def classifier(apply: networks.Apply) -> Classifier:
@@ -45,46 +43,28 @@ def test_targets_reach_from_one_token_to_the_full_bucket() -> None:
 
 
 @pytest.mark.parametrize(
-    ("apply", "found"),
+    ("apply", "members"),
     [
-        (networks.honest, BitClass(1, (1, 2))),
-        (networks.eight_differs, BitClass(1, (1, 2))),
-        (networks.lone_differs, BitClass(2, (2,), (1,))),
-        (networks.leaking, BitClass(1, (1,), (2,), "alone")),
-        (networks.placed, BitClass(1, (1,), (2,), "alone")),
-        (networks.poisoned, BitClass(1, (1,), (2,), "alone")),
+        (networks.honest, (1, 2, 4, 8)),
+        (networks.eight_differs, (1, 2, 4)),
+        (networks.lone_differs, (1,)),
+        (networks.leaking, (1,)),
+        (networks.placed, (1,)),
+        (networks.poisoned, (1,)),
     ],
 )
-def test_the_base_follows_from_the_bits(apply: networks.Apply, found: BitClass) -> None:
-    assert classifier(apply).open(BUCKET, COUNTS) == found
-
-
-@pytest.mark.parametrize(
-    ("apply", "members", "rejected"),
-    [
-        (networks.honest, (1, 2, 4, 8), ()),
-        (networks.eight_differs, (1, 2, 4), (8,)),
-        (networks.lone_differs, (2, 4, 8), (1,)),
-        (networks.leaking, (1,), (2, 4, 8)),
-    ],
-)
-def test_further_counts_join_or_are_refused(
-    apply: networks.Apply, members: tuple[int, ...], rejected: tuple[int, ...]
-) -> None:
-    found = classifier(apply)
-    known = found.open(BUCKET, COUNTS)
-    for count in (4, 8):
+def test_counts_that_keep_the_bits_of_a_lone_row_join(apply: networks.Apply, members: tuple[int, ...]) -> None:
+    found, known = classifier(apply), BitClass()
+    for count in (2, 4, 8):
         known = found.try_count(BUCKET, known, count)
-    assert (known.members, known.rejected) == (members, rejected)
+    assert known.members == members
+    assert sorted({*known.members, *known.rejected}) == [1, 2, 4, 8]
+    assert known.verdict == ("alone" if members == (1,) else "proved")
 
 
 def test_a_count_can_be_tried_in_a_later_process() -> None:
-    assert classifier(networks.honest).try_count(BUCKET, BitClass(1, (1, 2)), 4).members == (1, 2, 4)
-    assert classifier(networks.eight_differs).try_count(BUCKET, BitClass(1, (1, 2)), 8).rejected == (8,)
-
-
-def test_a_bucket_with_one_row_count_has_nothing_to_prove() -> None:
-    assert classifier(networks.leaking).open(BUCKET, count_ladder(16, 16)) == ALONE
+    assert classifier(networks.honest).try_count(BUCKET, BitClass((1, 2)), 4).members == (1, 2, 4)
+    assert classifier(networks.eight_differs).try_count(BUCKET, BitClass((1, 2)), 8).rejected == (8,)
 
 
 class Unsteady(Executables):

@@ -7,11 +7,12 @@ import jax
 import msgspec
 import pytest
 
-from vela_jax.forward.classes import ALONE, BitClass, Bucket
+from vela_jax.forward.classes import BitClass, Bucket
 from vela_jax.forward.records import ClassRecords, host_facts
 
 BUCKET = Bucket(16, 2)
-FOUND = BitClass(2, (2, 4), (1,))
+FOUND = BitClass((1, 2, 4), (8,))
+ALONE = BitClass()
 KEY = {"model": "a", "args": {"x": [1], "y": (2, 3)}}
 
 
@@ -33,7 +34,7 @@ def test_a_record_is_of_one_setting(tmp_path: Path) -> None:
     assert ClassRecords(tmp_path, {**KEY, "model": "b"}).known == {}
 
 
-@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b"\xff\xfe", b'{"format":"bit-classes/1"}'])
+@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b"\xff\xfe", b'{"format":"bit-classes/2"}'])
 def test_a_damaged_record_is_ignored_and_rebuilt(
     tmp_path: Path, damage: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -52,11 +53,11 @@ def test_a_damaged_record_is_ignored_and_rebuilt(
     [
         {"format": "bit-classes/0"},
         {"key": {"model": "b"}},
-        {"classes": {"x.2": {"base": 1, "members": [1]}}},
-        {"classes": {"16.2": {"base": 1, "members": [2]}}},
-        {"classes": {"16.2": {"base": 0, "members": [0]}}},
-        {"classes": {"16.2": {"base": 1, "members": [1], "rejected": [1]}}},
-        {"classes": {"16.2": {"base": 1, "members": []}}},
+        {"classes": {"x.2": {"members": [1]}}},
+        {"classes": {"16.2": {"members": [2]}}},
+        {"classes": {"16.2": {"members": [0]}}},
+        {"classes": {"16.2": {"members": [1], "rejected": [1]}}},
+        {"classes": {"16.2": {"members": []}}},
     ],
 )
 def test_a_record_that_makes_no_sense_is_ignored(tmp_path: Path, change: dict[str, object]) -> None:

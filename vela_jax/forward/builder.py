@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 QUIET_SECONDS: Final = 0.05
-PATIENCE_SECONDS: Final = 2.0  # longest that quiet work waits for a quiet moment
+PATIENCE_SECONDS: Final = 5.0  # longest that quiet work waits for a quiet moment
 
 _log = logging.getLogger(__name__)
 

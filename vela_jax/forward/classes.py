@@ -1,12 +1,11 @@
-"""Bit classes: the row counts of a bucket in which a row has the same bits, and how they were found out."""
+"""Bit classes: the row counts of a bucket in which a row has the bits that it has alone, and how they were found."""
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
-from vela_jax.forward.buckets import Ladder
 from vela_jax.forward.executables import Executables, Shape
 from vela_jax.forward.probe import Bits, Prober
 
@@ -23,15 +22,15 @@ class Bucket(NamedTuple):
 
 
 class BitClass(msgspec.Struct, frozen=True):
-    """Row counts of one bucket that were found to give equal bits; a lone row runs in `base` rows.
+    """Row counts of one bucket that were found to give the bits of one row, which is always among them."""
 
-    `alone`: nothing was proved, or there is nothing to prove; one row a forward.
-    """
-
-    base: int
-    members: tuple[int, ...]  # ascending, the base among them
+    members: tuple[int, ...] = (1,)  # ascending
     rejected: tuple[int, ...] = ()
-    verdict: Literal["proved", "alone"] = "proved"
+
+    @property
+    def verdict(self) -> str:
+        """`proved` when rows may run together, `alone` when none may (yet)."""
+        return "proved" if len(self.members) > 1 else "alone"
 
     def joined(self, count: int, *, agrees: bool) -> BitClass:
         """The class after a further count was probed."""
@@ -40,40 +39,23 @@ class BitClass(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, rejected=tuple(sorted({*self.rejected, count})))
 
 
-ALONE = BitClass(1, (1,), (), "alone")
-
-
 class Classifier:
     """Finds bit classes by probing. Runs on one thread at a time."""
 
     def __init__(self, executables: Executables, prober: Prober) -> None:
         self._executables = executables
         self._prober = prober
-        self._bits: dict[Bucket, Bits | None] = {}  # of the bases
-
-    def open(self, bucket: Bucket, counts: Ladder) -> BitClass:
-        """Decide a bucket's base: one row if that gives the bits of two rows, else two.
-
-        The choice depends on the host alone, never on what else was compiled by then.
-        """
-        self._executables.ensure(bucket.shape(1))
-        if len(counts.sizes) == 1:
-            return ALONE
-        pair = counts.sizes[1]
-        self._executables.ensure(bucket.shape(pair))
-        one, two = self._prober.bits(bucket.shape(1)), self._prober.bits(bucket.shape(pair))
-        self._bits[bucket] = two or one
-        if two is None:
-            return BitClass(1, (1,), (pair,), "alone")
-        if one == two:
-            return BitClass(1, (1, pair))
-        return BitClass(pair, (pair,), (1,))
+        self._alone: dict[Bucket, Bits | None] = {}  # bits of lone rows
 
     def try_count(self, bucket: Bucket, known: BitClass, count: int) -> BitClass:
-        """Probe one more row count of an open bucket."""
+        """Probe one more row count: it joins when every row keeps the bits that it has alone."""
         self._executables.ensure(bucket.shape(count))
-        if bucket not in self._bits:
-            self._executables.ensure(bucket.shape(known.base))
-            self._bits[bucket] = self._prober.bits(bucket.shape(known.base))
-        bits = self._bits[bucket]
-        return known.joined(count, agrees=bits is not None and self._prober.agrees(bucket.shape(count), bits))
+        alone = self._bits_alone(bucket)
+        agrees = alone is not None and self._prober.bits(bucket.shape(count)) == alone
+        return known.joined(count, agrees=agrees)
+
+    def _bits_alone(self, bucket: Bucket) -> Bits | None:
+        if bucket not in self._alone:
+            self._executables.ensure(bucket.shape(1))
+            self._alone[bucket] = self._prober.bits(bucket.shape(1))
+        return self._alone[bucket]

@@ -31,8 +31,9 @@ Progress = Callable[[int, int], None]
 class BucketEngine:
     """Runs rows in buckets.
 
-    A bucket is opened before it serves: its executables are compiled and, under `exact`, probed. `batches` and `run`
-    belong to one thread at a time; the others may be called from any.
+    A bucket is opened before it serves one row a forward; further row counts follow in the background and, under
+    `exact`, serve once the probe proved them. `batches` and `run` belong to one thread at a time; the others may be
+    called from any.
     """
 
     def __init__(
@@ -130,26 +131,19 @@ class BucketEngine:
             return self._opening[bucket]
 
     def _open(self, bucket: Bucket) -> None:
-        """Make a bucket ready with its base; a class that was found before is taken as it is.
+        """Make a bucket ready for one row a forward, which needs no proof; what was proved before holds.
 
         Raises OutOfMemory or DeviceFault where the device says so.
         """
         if bucket in self._classes:
             return
-        counts = self._counts(bucket)
-        found = self._recorded(bucket, counts)
         with translated():
-            if found is not None or self._args.batching == "throughput":
-                found = found or BitClass(1, (1,))
-                self._executables.ensure(bucket.shape(found.base))
-            else:
-                found = self._classifier.open(bucket, counts)
-                self._keep(bucket, found)
-        self._classes[bucket] = found
+            self._executables.ensure(bucket.shape(1))
+        self._classes[bucket] = self._recorded(bucket)
 
-    def _recorded(self, bucket: Bucket, counts: Ladder) -> BitClass | None:
+    def _recorded(self, bucket: Bucket) -> BitClass:
         found = self._records.known.get(bucket) if self._records else None
-        return found if found and set(found.members) <= set(counts.sizes) else None
+        return found if found and set(found.members) <= set(self._counts(bucket).sizes) else BitClass()
 
     def _open_and_fill(self, bucket: Bucket) -> None:
         """Open a bucket, then queue each further row count as work of its own."""

@@ -44,10 +44,6 @@ class Prober:
             return None
         return self._collect(shape, self._executables.second_instance(shape), found)
 
-    def agrees(self, shape: Shape, bits: Bits) -> bool:
-        """Whether every run of a compiled shape gives exactly these bits."""
-        return self._collect(shape, self._run_of(shape), bits) is not None
-
     def _run_of(self, shape: Shape) -> Run:
         return lambda ids, lengths: self._executables.run(shape, ids, lengths)
 

@@ -19,7 +19,7 @@ import msgspec
 
 from vela_jax.forward.classes import BitClass, Bucket
 
-_FORMAT = "bit-classes/1"
+_FORMAT = "bit-classes/2"
 _CPU_FACTS = ("model name", "flags", "CPU implementer", "CPU part", "Features")
 
 _log = logging.getLogger(__name__)
@@ -103,7 +103,7 @@ def _bucket(name: str) -> Bucket:
 
 
 def _checked(found: BitClass) -> BitClass:
-    if found.base not in found.members or min(found.members) < 1 or set(found.members) & set(found.rejected):
+    if 1 not in found.members or min(found.members) < 1 or set(found.members) & set(found.rejected):
         raise ValueError(f"{found} is no bit class")
     return found
 
