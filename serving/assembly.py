@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -22,6 +22,7 @@ from vela_jax.families.task_heads.model import TaskHeadsModel, build_model
 from vela_jax.families.task_heads.networks import pure_network
 from vela_jax.families.task_heads.reading import Texts
 from vela_jax.forward.buckets import length_ladder
+from vela_jax.forward.builder import Quiet
 from vela_jax.forward.engine import BucketEngine
 from vela_jax.forward.engine_args import EngineArgs, read_engine_args
 from vela_jax.forward.records import ClassRecords, host_facts
@@ -60,6 +61,7 @@ class Assembler:
     sources: PackageSources
     engine_args: EngineArgs
     records: Path | None = None  # folder of what the probe found; None keeps nothing
+    quiet: Quiet = field(default_factory=Quiet)  # shared by all models: one of them works in the background at a time
 
     def load(self, entry: ModelEntry, report: Report) -> LoadedModel:
         """Find, verify, read and place the entry's model; `report` is told of each stage.
@@ -89,7 +91,7 @@ class Assembler:
         reference: Reference | None,
     ) -> LoadedModel:
         network = pure_network(loaded.graphdef, loaded.params, loaded.max_input_tokens)
-        engine = BucketEngine(network, args, placement.device, self._records(loaded, args, placement))
+        engine = BucketEngine(network, args, placement.device, self._records(loaded, args, placement), self.quiet)
 
         def warm(report: Report) -> None:
             engine.warm(lambda done, total: report(WARM_STAGE, done, total))

@@ -7,8 +7,9 @@ import logging
 import os
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from serving.cli.environment import make_kept_folder, prepare_environment
 from serving.cli.failure import failing_on
@@ -23,6 +24,9 @@ from serving.metrics import Metrics
 from serving.models import ModelTable, ServedModel
 from serving.readiness import State
 from serving.service import Service, planning_pool
+
+if TYPE_CHECKING:
+    from serving.assembly import Assembler
 
 
 def serve(arguments: argparse.Namespace) -> int:
@@ -86,14 +90,18 @@ def _run(settings: Settings, kept: Path, display: Display) -> NoReturn:
 def _lazy_load(settings: Settings, kept: Path) -> Callable[[ModelEntry, Report], LoadedModel]:
     """Load models with libraries that are imported at the first load: HTTP answers before they are."""
 
-    def load(entry: ModelEntry, report: Report) -> LoadedModel:
-        if "jax" not in sys.modules:
-            report("starting JAX", 0, 0)
+    @cache
+    def assembler() -> Assembler:
         from serving.assembly import Assembler
         from vela_jax.forward.compilation_cache import keep_compiled
 
         keep_compiled(kept / "executables")
-        return Assembler(settings.sources, settings.engine_args, kept / "bit-classes").load(entry, report)
+        return Assembler(settings.sources, settings.engine_args, kept / "bit-classes")
+
+    def load(entry: ModelEntry, report: Report) -> LoadedModel:
+        if "jax" not in sys.modules:
+            report("starting JAX", 0, 0)
+        return assembler().load(entry, report)
 
     return load
 

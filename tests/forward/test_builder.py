@@ -7,14 +7,14 @@ import threading
 import pytest
 
 from vela_jax.forward import builder
-from vela_jax.forward.builder import Builder
+from vela_jax.forward.builder import Builder, Quiet
 
 PATIENCE = 30
 
 
 def test_urgent_work_goes_first() -> None:
     gate, order = threading.Event(), list[str]()
-    build = Builder("test", lambda: 1.0)
+    build = Builder("test", Quiet())
 
     def hold() -> None:
         gate.wait(PATIENCE)
@@ -31,17 +31,18 @@ def test_quiet_work_waits_for_a_quiet_moment_but_not_for_ever(monkeypatch: pytes
     monkeypatch.setattr(builder, "PATIENCE_SECONDS", 0.1)
     asked = threading.Event()
 
-    def never_quiet() -> float:
-        asked.set()
-        return 0.0
+    class Busy(Quiet):
+        def seconds(self) -> float:
+            asked.set()
+            return 0.0
 
-    build = Builder("test", never_quiet)
+    build = Builder("test", Busy())
     build.add(lambda: None, urgent=False).result(PATIENCE)
     assert asked.is_set()
 
 
 def test_a_failure_is_the_futures_own() -> None:
-    build = Builder("test", lambda: 1.0)
+    build = Builder("test", Quiet())
 
     def fail() -> None:
         raise ValueError("broken")
@@ -53,7 +54,7 @@ def test_a_failure_is_the_futures_own() -> None:
 
 def test_closing_cancels_what_waits() -> None:
     gate, started = threading.Event(), threading.Event()
-    build = Builder("test", lambda: 1.0)
+    build = Builder("test", Quiet())
 
     def hold() -> None:
         started.set()
@@ -72,8 +73,8 @@ def test_closing_cancels_what_waits() -> None:
 def test_the_interpreter_waits_for_work_that_runs() -> None:
     script = (
         "import sys, time\n"
-        "from vela_jax.forward.builder import Builder\n"
-        "build = Builder('test', lambda: 1.0)\n"
+        "from vela_jax.forward.builder import Builder, Quiet\n"
+        "build = Builder('test', Quiet())\n"
         "build.add(lambda: (time.sleep(0.3), print('done', flush=True)), urgent=True)\n"
         "build.add(lambda: print('never'), urgent=False)\n"
         "time.sleep(0.1)\n"

@@ -7,8 +7,10 @@ import heapq
 import itertools
 import logging
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -16,6 +18,22 @@ QUIET_SECONDS: Final = 0.05
 PATIENCE_SECONDS: Final = 5.0  # longest that quiet work waits for a quiet moment
 
 _log = logging.getLogger(__name__)
+
+
+class Quiet:
+    """Shared by the engines of a process: when one of them last ran, and whose turn it is to work in the background."""
+
+    def __init__(self) -> None:
+        self.turn = threading.Lock()
+        self._last_run = 0.0
+
+    def note_run(self) -> None:
+        """A forward has just ended."""
+        self._last_run = time.monotonic()
+
+    def seconds(self) -> float:
+        """Seconds since a model last ran."""
+        return time.monotonic() - self._last_run
 
 
 @dataclass(order=True, slots=True)
@@ -29,11 +47,11 @@ class _Task:
 class Builder:
     """A thread that does one piece of work after another, urgent ones first.
 
-    `quiet_for` gives the seconds since the model last ran; quiet work waits for a pause, within bounds.
+    Quiet work waits for a pause of all models, within bounds, and for the quiet work of other builders.
     """
 
-    def __init__(self, name: str, quiet_for: Callable[[], float]) -> None:
-        self._quiet_for = quiet_for
+    def __init__(self, name: str, quiet: Quiet) -> None:
+        self._quiet = quiet
         self._tasks: list[_Task] = []
         self._sequence = itertools.count()
         self._changed = threading.Condition()
@@ -75,7 +93,8 @@ class Builder:
             if not task.future.set_running_or_notify_cancel():
                 continue
             try:
-                task.work()
+                with self._quiet.turn if task.urgency else nullcontext():
+                    task.work()
             except Exception as error:
                 _log.warning("a bucket could not be built: %s", type(error).__name__)
                 task.future.set_exception(error)
@@ -98,4 +117,4 @@ class Builder:
             return None
 
     def _is_quiet(self) -> bool:
-        return self._quiet_for() >= QUIET_SECONDS
+        return self._quiet.seconds() >= QUIET_SECONDS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from vela_jax.contract import Batch, Row
 from vela_jax.forward.batches import bucket_of, plan_batches
 from vela_jax.forward.buckets import Ladder, count_ladder, length_ladder
-from vela_jax.forward.builder import Builder
+from vela_jax.forward.builder import Builder, Quiet
 from vela_jax.forward.classes import BitClass, Bucket, Classifier
 from vela_jax.forward.engine_args import EngineArgs
 from vela_jax.forward.executables import Executables, Shape
@@ -37,7 +36,12 @@ class BucketEngine:
     """
 
     def __init__(
-        self, network: Network, args: EngineArgs, device: jax.Device, records: ClassRecords | None = None
+        self,
+        network: Network,
+        args: EngineArgs,
+        device: jax.Device,
+        records: ClassRecords | None = None,
+        quiet: Quiet | None = None,
     ) -> None:
         self._args = args
         self._depth = network.depths[-1]
@@ -49,8 +53,8 @@ class BucketEngine:
         self._classes: dict[Bucket, BitClass] = {}  # of open buckets
         self._opening: dict[Bucket, Future[None]] = {}
         self._lock = threading.Lock()
-        self._last_run = 0.0
-        self._builder = Builder("buckets", lambda: time.monotonic() - self._last_run)
+        self._quiet = quiet or Quiet()
+        self._builder = Builder("buckets", self._quiet)
 
     @property
     def compiles(self) -> int:
@@ -80,7 +84,7 @@ class BucketEngine:
         with translated():
             outputs = self._executables.run(Shape(batch.count, batch.length, batch.depth), ids, lengths)
             results = _gather(rows, batch, outputs)
-        self._last_run = time.monotonic()
+        self._quiet.note_run()
         return results
 
     def warm(self, progress: Progress) -> None:
