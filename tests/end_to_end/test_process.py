@@ -129,6 +129,9 @@ def test_damaged_caches_are_built_again_and_answers_stay(models: Path, tmp_path:
         assert "kept executable is damaged" in server.said
         assert "probe's record" in server.said
         assert on_loop(ask(server.port, body)) == whole
+        until = time.monotonic() + PATIENCE
+        while records[0].read_bytes() == b'{"format":' and time.monotonic() < until:
+            time.sleep(0.1)
         server.process.terminate()
         assert server.process.wait(PATIENCE) == -signal.SIGTERM
     for entry in (tmp_path / "executables").glob("*-cache"):
