@@ -112,7 +112,7 @@ def _series(found: Sequence[Measured], series: dict[str, list[float]]) -> tuple[
 
 
 def _phase_chart(found: Sequence[Measured]) -> Chart:
-    shown = ("forward", "overhead", "wall")
+    shown = ("forward", "overhead", "own work", "wall")
     series = {name: [each.summary.percentiles[name][0.5] for each in found] for name in shown}
     return Chart("Where the time of a call goes (p50)", "ms", *_series(found, series), log=True)
 

@@ -15,7 +15,7 @@ from bench.client import Connection
 from bench.figures import percentile
 
 PHASES: Final = ("parse", "tokenize", "queue", "forward", "post", "serialize", "total")
-COLUMNS: Final = (*PHASES, "overhead", "wall")
+COLUMNS: Final = (*PHASES, "overhead", "own work", "wall")
 SHARES: Final = (0.5, 0.95, 0.99)
 _ENTRY: Final = re.compile(r"([a-z]+);dur=([0-9.]+)")
 _ITEM_ERROR: Final = b'"error"'
@@ -33,8 +33,13 @@ class Call:
 
     @property
     def overhead(self) -> float:
-        """What the server spent beside the forward."""
+        """What a request spent beside the forward: its wait for the model, and the server's own work."""
         return self.phases["total"] - self.phases["forward"]
+
+    @property
+    def own_work(self) -> float:
+        """What the server itself did: neither the forward nor the wait for it."""
+        return self.overhead - self.phases["queue"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,5 +103,6 @@ def summarize(calls: Sequence[Call], callers: int, seconds: float) -> Summary:
     if all(call.phases for call in calls):
         columns |= {name: [call.phases[name] for call in calls] for name in PHASES}
         columns["overhead"] = [call.overhead for call in calls]
+        columns["own work"] = [call.own_work for call in calls]
     found = {name: {share: percentile(values, share) for share in SHARES} for name, values in columns.items()}
     return Summary(len(calls), callers, len(calls) / seconds, found)

@@ -28,7 +28,7 @@ def test_latency_says_where_the_time_of_a_call_goes(workplace: Workplace) -> Non
     for row in records:
         assert set(PHASES) <= row.keys()
         assert all(isinstance(row[phase], float) for phase in PHASES)
-    assert report.charts[0].series.keys() == {"forward", "overhead", "wall"}
+    assert report.charts[0].series.keys() == {"forward", "overhead", "own work", "wall"}
     assert len(report.charts[0].groups) == SURFACES * 2
 
 

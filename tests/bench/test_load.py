@@ -24,6 +24,7 @@ def test_overhead_is_what_is_not_the_forward() -> None:
     summary = summarize([Call(9.0, {**PARTS, "total": 5.0}), Call(7.0, {**PARTS, "total": 3.0})], 2, 0.5)
     assert summary.rate == 4.0
     assert summary.percentiles["overhead"] == {0.5: 2.0, 0.95: 4.0, 0.99: 4.0}
+    assert summary.percentiles["own work"] == {0.5: 1.0, 0.95: 3.0, 0.99: 3.0}  # a millisecond of it was the queue
     assert summary.percentiles["wall"][0.5] == 7.0
 
 
