@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tests.backbones import reference
 from tests.backbones.reference import Pair, run, token_ids
+from vela_jax.forward.buckets import count_ladder
 
 MAKERS: dict[str, Callable[[], Pair]] = {
     "modernbert": lambda: reference.modernbert(num_hidden_layers=2),
@@ -34,10 +35,10 @@ def last(name: str, ids: NDArray[np.int32], lengths: list[int]) -> NDArray[np.fl
 )
 def test_a_row_has_the_same_bits_alone_and_in_any_batch(name: str, width: int) -> None:
     length = width - 3
-    lengths = [length, 1, width, width // 2, width, 2, 7, 9]
+    lengths = [length, 1, width, width // 2, width, 2, 7, 9, 5]
     ids = token_ids(lengths, width)
     alone = last(name, ids[:1], lengths[:1])[0, :length]
-    for count in (2, 4, 8):
+    for count in count_ladder(width, len(lengths) * width).sizes[1:]:
         together = last(name, ids[:count], lengths[:count])
         np.testing.assert_array_equal(together[0, :length], alone)
         moved = last(name, ids[:count][::-1].copy(), lengths[:count][::-1])
@@ -46,11 +47,11 @@ def test_a_row_has_the_same_bits_alone_and_in_any_batch(name: str, width: int) -
 
 @NAMES
 def test_neighbours_do_not_change_a_row(name: str) -> None:
-    lengths = [3, 48]
+    lengths = [3, 48, 48]
     ids = token_ids(lengths, 48)
     with_long = last(name, ids, lengths)
     ids[1, 20:] = 0
-    with_short = last(name, ids, [3, 20])
+    with_short = last(name, ids, [3, 20, 48])
     np.testing.assert_array_equal(with_short[0, :3], with_long[0, :3])
 
 
@@ -76,8 +77,9 @@ def test_a_wrong_id_spoils_its_own_row_alone(name: str) -> None:
 @NAMES
 @pytest.mark.parametrize("width", [16, 256])
 def test_empty_rows_are_finite_and_leave_the_others_alone(name: str, width: int) -> None:
-    ids = token_ids([width, 1, 0, 0], width)
-    states = last(name, ids, [width, 1, 0, 0])
+    lengths = [width, 1, 0, 0][: count_ladder(width, 4 * width).largest]
+    ids = token_ids(lengths, width)
+    states = last(name, ids, lengths)
     assert np.isfinite(states).all()
     np.testing.assert_array_equal(states[0], last(name, ids[:1], [width])[0])
 

@@ -29,6 +29,12 @@ def test_the_models_limit_is_the_last_length(limit: int, expected: int) -> None:
 
 
 def test_row_counts_stay_within_the_token_budget() -> None:
-    assert count_ladder(16, 100).sizes == (1, 2, 4)
+    assert count_ladder(64, 300).sizes == (1, 2, 4)
     assert count_ladder(512, 256).sizes == (1,)
-    assert count_ladder(16, 65536).sizes == (1, 2, 4, 8, 16, 32)
+    assert count_ladder(64, 65536).sizes == (1, 2, 4, 8, 16, 32)
+
+
+@pytest.mark.parametrize("length", [16, 32, 48, 96, 300])
+def test_row_counts_are_odd_where_the_length_is_no_multiple_of_64(length: int) -> None:
+    assert count_ladder(length, 65536).sizes == (1, 3, 5, 9, 17, 33)
+    assert count_ladder(length, 4 * length).sizes == (1, 3)

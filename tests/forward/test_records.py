@@ -34,7 +34,7 @@ def test_a_record_is_of_one_setting(tmp_path: Path) -> None:
     assert ClassRecords(tmp_path, {**KEY, "model": "b"}).known == {}
 
 
-@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b"\xff\xfe", b'{"format":"bit-classes/2"}'])
+@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b"\xff\xfe", b'{"format":"bit-classes/3"}'])
 def test_a_damaged_record_is_ignored_and_rebuilt(
     tmp_path: Path, damage: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:

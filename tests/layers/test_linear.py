@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from flax import nnx
 
+from vela_jax.forward.buckets import count_ladder
 from vela_jax.layers.compiler import compiler_options
-from vela_jax.layers.linear import Embedding, Linear, product
+from vela_jax.layers.linear import Embedding, Linear, product, token_product
 
 
 def random(*shape: int, seed: int = 0) -> jax.Array:
@@ -41,6 +42,24 @@ def test_a_row_has_the_same_bits_for_every_row_count(features: int, outputs: int
     alone = np.asarray(apply(x[:1], weight))[0]
     for count in (2, 8, 64):
         np.testing.assert_array_equal(np.asarray(apply(x[:count], weight))[0], alone, strict=True)
+
+
+@pytest.mark.parametrize("length", [16, 48, 64, 96, 512, 576])
+@pytest.mark.parametrize("outputs", [35, 768])
+def test_a_row_of_tokens_has_the_same_bits_in_the_counts_of_its_ladder(outputs: int, length: int) -> None:
+    counts = count_ladder(length, max(1024, 2 * length)).sizes
+    x, weight = random(counts[-1], length, 384), random(outputs, 384, seed=1)
+    apply = jax.jit(token_product, compiler_options=compiler_options("cpu"))
+    alone = np.asarray(apply(x[:1], weight))
+    for count in counts[1:]:
+        np.testing.assert_array_equal(np.asarray(apply(x[:count], weight))[:length], alone, strict=True)
+
+
+@pytest.mark.parametrize("length", [1, 16, 64, 513])
+def test_tokens_have_the_values_of_rows(length: int) -> None:
+    x, weight = random(2, length, 96), random(128, 96, seed=1)
+    rows = np.asarray(product(x.reshape(-1, 96), weight))
+    np.testing.assert_allclose(np.asarray(token_product(x, weight)), rows, rtol=1e-6, atol=1e-5)
 
 
 def test_embedding_reads_rows_and_shows_a_wrong_id() -> None:

@@ -11,6 +11,7 @@ LENGTHS = (
     *(3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768),
 )
 COUNTS = (1, 2, 4, 8, 16, 32)
+_FACTOR = 64  # of a number of tokens, from which on a CPU's code does not change
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,5 +43,11 @@ def length_ladder(max_length: int, lengths: Sequence[int] = LENGTHS) -> Ladder:
 
 
 def count_ladder(length: int, max_batch_tokens: int, counts: Sequence[int] = COUNTS) -> Ladder:
-    """Row counts of one length bucket whose padded tokens stay within the budget; one row always may run."""
-    return Ladder((1, *(count for count in counts if count > 1 and count * length <= max_batch_tokens)))
+    """Row counts of one length bucket whose padded tokens stay within the budget; one row always may run.
+
+    Where the length is no multiple of 64 an even count takes one row more: a CPU picks the code of a short product by
+    the number of tokens (`token_product`), and odd counts get the code, and so the bits, of one row.
+    """
+    odd = length % _FACTOR != 0
+    fitting = (count + (odd and count % 2 == 0) for count in counts if count > 1)
+    return Ladder((1, *(count for count in fitting if count * length <= max_batch_tokens)))

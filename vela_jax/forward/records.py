@@ -19,7 +19,7 @@ import msgspec
 
 from vela_jax.forward.classes import BitClass, Bucket
 
-_FORMAT = "bit-classes/2"
+_FORMAT = "bit-classes/3"
 _CPU_FACTS = ("model name", "flags", "CPU implementer", "CPU part", "Features")
 
 _log = logging.getLogger(__name__)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import jax
 import jax.numpy as jnp
 from flax import nnx
@@ -9,6 +11,10 @@ from jax import lax
 from jax.typing import DTypeLike
 from jaxtyping import Float, Int32
 
+SHORT_ROW: Final = 512
+"""Tokens of a row up to which a CPU is quicker with the kernel as the left factor."""
+
+_TILE: Final = 64  # outputs that a CPU's widest code computes side by side
 _INIT_STDDEV = 0.02  # of random networks, in tests and benchmarks
 
 
@@ -33,6 +39,29 @@ def product(x: Float[jax.Array, "M D"], weight: Float[jax.Array, "F D"]) -> Floa
     return lax.dot_general(x, weight, (((1,), (1,)), ((), ())), precision=lax.Precision.HIGHEST)
 
 
+def token_product(x: Float[jax.Array, "B S D"], weight: Float[jax.Array, "F D"]) -> Float[jax.Array, "M F"]:
+    """`product` for all tokens of rows of one length, M = B S.
+
+    A CPU rearranges the right factor before it multiplies. With few tokens that costs as much as the product itself
+    when the kernel is that factor, so there the tokens are. The compiler then picks its code by the number of tokens:
+    multiples of 64, of 32, or others, each with bits of its own (`count_ladder` keeps to one of them). The choice
+    follows from the length of a row, never from the number of rows. A kernel whose outputs are no multiple of 64 is
+    small and stays on the right.
+    """
+    tokens = x.reshape(-1, x.shape[-1])
+    if x.shape[1] <= SHORT_ROW and weight.shape[0] % _TILE == 0:
+        y: jax.Array = lax.platform_dependent(tokens, weight, cpu=_kernel_first, default=product)
+        return y
+    return product(tokens, weight)
+
+
+def _kernel_first(x: jax.Array, weight: jax.Array) -> jax.Array:
+    """(W x^T)^T; the barrier keeps the compiler from exchanging the factors again."""
+    y = lax.dot_general(weight, x, (((1,), (1,)), ((), ())), precision=lax.Precision.HIGHEST)
+    transposed: jax.Array = lax.optimization_barrier(y)
+    return transposed.T
+
+
 class Linear(nnx.Module):
     """y = x W^T (+ b) over the last axis, W stored [F D]."""
 
@@ -41,8 +70,9 @@ class Linear(nnx.Module):
         self.bias = nnx.Param(jnp.zeros((out_features,), jnp.float32)) if bias else None
 
     def __call__(self, x: Float[jax.Array, "*tokens D"]) -> Float[jax.Array, "*tokens F"]:
-        """Any leading axes; they are flattened for the product."""
-        y = product(x.reshape(-1, x.shape[-1]), self.weight[...])
+        """Any leading axes; they are flattened for the product. [B S D] is rows of tokens."""
+        weight = self.weight[...]
+        y = token_product(x, weight) if x.ndim == 3 else product(x.reshape(-1, x.shape[-1]), weight)
         if self.bias is not None:
             y = y + self.bias[...][None, :]
         return y.reshape(*x.shape[:-1], -1)
