@@ -19,12 +19,12 @@ from serving.devices import DeviceMissing, Placement, place
 from serving.loaded import LoadedModel, Provenance, Report
 from vela_jax.families.task_heads.facts import Facts
 from vela_jax.families.task_heads.model import TaskHeadsModel, build_model
-from vela_jax.families.task_heads.networks import pure_network
 from vela_jax.families.task_heads.reading import Texts
 from vela_jax.forward.buckets import length_ladder
 from vela_jax.forward.builder import Quiet
 from vela_jax.forward.engine import BucketEngine
 from vela_jax.forward.engine_args import EngineArgs, read_engine_args
+from vela_jax.forward.network import pure_network
 from vela_jax.forward.records import ClassRecords, host_facts
 from vela_jax.layers.config import ConfigError
 from vela_jax.text.envelope import EnvelopeError

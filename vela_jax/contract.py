@@ -34,7 +34,19 @@ class ItemError(StrEnum):
 
 
 class InvalidRequest(Exception):
-    """The request as a whole is malformed; the message names the field, what came and what is allowed."""
+    """The request as a whole is malformed; the message names the field, what came and what is allowed.
+
+    `reason` is a finer reason and `limit` the bound that was exceeded, where the HTTP contract names one.
+    """
+
+    def __init__(self, message: str, *, reason: str | None = None, limit: int | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.limit = limit
+
+
+class InputRefused(InvalidRequest):
+    """The images, videos, assets or token count of one state are refused; in a batch its questions fail alone."""
 
 
 class UnsupportedSurface(Exception):
@@ -63,20 +75,28 @@ class Readout:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Row:
-    """One tokenized input of the model, special tokens included, and the readout wanted of it."""
+    """One tokenized input of the model, special tokens included, and the readout wanted of it.
+
+    `marks` tell a network that asks for them (`Network.marks`) what stands where in the row.
+    """
 
     ids: NDArray[np.int32]  # [S]
     readout: Readout
+    marks: NDArray[np.int32] | None = None  # [K S]
 
     @property
     def length(self) -> int:
         """Tokens of the row."""
         return int(self.ids.shape[0])
 
+    def input_bytes(self) -> bytes:
+        """Equal for rows of one model that have equal ids and marks."""
+        return self.ids.tobytes() if self.marks is None else self.ids.tobytes() + self.marks.tobytes()
+
     def content_key(self) -> bytes:
-        """Equal for rows that have equal ids and readouts: 32 bytes."""
+        """Equal for rows that have equal ids, marks and readouts: 32 bytes."""
         label = f"{self.readout.name}\0{self.readout.depth}\0".encode()
-        return hashlib.sha256(label + self.ids.tobytes()).digest()
+        return hashlib.sha256(label + self.input_bytes()).digest()
 
 
 class Missing(Enum):

@@ -11,9 +11,9 @@ import numpy as np
 from bench.peers.runner import Ids, Vector
 from checkpoints.package import load, resolve, verify
 from vela_jax.contract import Readout, Row
-from vela_jax.families.task_heads.networks import pure_network
 from vela_jax.forward.engine import BucketEngine
 from vela_jax.forward.engine_args import EngineArgs
+from vela_jax.forward.network import pure_network
 
 ROW_COUNTS: Final = (1,)  # a lone row's own; further counts would be built while others are timed
 

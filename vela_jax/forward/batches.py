@@ -17,7 +17,7 @@ def bucket_of(row: Row, lengths: Ladder) -> Bucket:
 
 
 def plan_batches(rows: Sequence[Row], lengths: Ladder, counts: Callable[[Bucket], Ladder]) -> list[Batch]:
-    """Place every row in one batch; rows with equal ids and bucket share a slot.
+    """Place every row in one batch; rows with equal input and bucket share a slot.
 
     `counts` gives the row counts that a bucket may use.
     """
@@ -53,5 +53,5 @@ def _by_bucket(rows: Sequence[Row], lengths: Ladder) -> dict[Bucket, list[list[i
     buckets: dict[Bucket, dict[bytes, list[int]]] = {}
     for index, row in enumerate(rows):
         groups = buckets.setdefault(bucket_of(row, lengths), {})
-        groups.setdefault(row.ids.tobytes(), []).append(index)
+        groups.setdefault(row.input_bytes(), []).append(index)
     return {bucket: list(groups.values()) for bucket, groups in buckets.items()}

@@ -75,14 +75,16 @@ class BucketEngine:
 
         Raises OutOfMemory or DeviceFault where the device says so.
         """
-        ids = np.zeros((batch.count, batch.length), np.int32)
-        lengths = np.zeros(batch.count, np.int32)
+        shape = Shape(batch.count, batch.length, batch.depth)
+        ids, lengths, *marks = inputs = self._executables.empty_inputs(shape)
         for index, slot in zip(batch.indices, batch.slots, strict=True):
             row = rows[index]
             ids[slot, : row.length] = row.ids
             lengths[slot] = row.length
+            if marks and row.marks is not None:
+                marks[0][slot, :, : row.length] = row.marks
         with translated():
-            outputs = self._executables.run(Shape(batch.count, batch.length, batch.depth), ids, lengths)
+            outputs = self._executables.run(shape, *inputs)
             results = _gather(rows, batch, outputs)
         self._quiet.note_run()
         return results

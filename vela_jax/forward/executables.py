@@ -33,6 +33,7 @@ class Executables:
     def __init__(self, network: Network, device: jax.Device) -> None:
         self._device = device
         self._apply = network.apply
+        self._marks = len(network.marks)
         self._params = jax.device_put(network.params, device)
         self._compiled: dict[Shape, jax.stages.Compiled] = {}
         self._compiling = threading.Lock()
@@ -52,18 +53,25 @@ class Executables:
             if shape not in self._compiled:
                 self._compiled[shape] = self._compile(shape)
 
-    def run(self, shape: Shape, ids: Ids, lengths: Ids) -> Outputs:
-        """Run a compiled shape on ids [B S] and lengths [B]. KeyError when it is not compiled."""
-        return self._call(self._compiled[shape], ids, lengths)
+    def run(self, shape: Shape, *inputs: Ids) -> Outputs:
+        """Run a compiled shape on `empty_inputs` that were filled in. KeyError when it is not compiled."""
+        return self._call(self._compiled[shape], *inputs)
 
-    def second_instance(self, shape: Shape) -> Callable[[Ids, Ids], Outputs]:
+    def empty_inputs(self, shape: Shape) -> tuple[Ids, ...]:
+        """Ids [B S] and lengths [B] of rows without tokens, then marks [B K S] where the network takes them."""
+        inputs = np.zeros((shape.rows, shape.length), np.int32), np.zeros(shape.rows, np.int32)
+        if not self._marks:
+            return inputs
+        return *inputs, np.zeros((shape.rows, self._marks, shape.length), np.int32)
+
+    def second_instance(self, shape: Shape) -> Callable[..., Outputs]:
         """A further executable of a shape, loaded from the cache on disk where there is one."""
         with self._compiling:
             compiled = self._compile(shape)
         return partial(self._call, compiled)
 
-    def _call(self, compiled: jax.stages.Compiled, ids: Ids, lengths: Ids) -> Outputs:
-        outputs: Outputs = compiled(self._params, *jax.device_put((ids, lengths), self._device))
+    def _call(self, compiled: jax.stages.Compiled, *inputs: Ids) -> Outputs:
+        outputs: Outputs = compiled(self._params, *jax.device_put(inputs, self._device))
         return outputs
 
     def _compile(self, shape: Shape) -> jax.stages.Compiled:
@@ -71,12 +79,12 @@ class Executables:
         sharding = jax.sharding.SingleDeviceSharding(self._device)
         spec = partial(jax.ShapeDtypeStruct, dtype=jnp.int32, sharding=sharding)
         function = jax.jit(partial(_at_depth, self._apply, shape.depth))
-        lowered = function.lower(self._params, spec((shape.rows, shape.length)), spec((shape.rows,)))
+        lowered = function.lower(self._params, *(spec(each.shape) for each in self.empty_inputs(shape)))
         compiled = lowered.compile(compiler_options(self._device.platform))
         seal_compiled()
         return compiled
 
 
-def _at_depth(apply: Callable[..., Outputs], depth: int, params: Any, ids: jax.Array, lengths: jax.Array) -> Outputs:
+def _at_depth(apply: Callable[..., Outputs], depth: int, params: Any, *inputs: jax.Array) -> Outputs:
     """The network with its depth fixed, in the argument order of an executable."""
-    return apply(params, ids, lengths, depth)
+    return apply(params, *inputs, depth)

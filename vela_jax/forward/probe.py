@@ -19,7 +19,7 @@ SPECIAL_IDS: Final = 5  # ids that tokenizers keep for special tokens
 RUNS_ALONE: Final = 2
 
 Bits = Mapping[tuple[int, str], bytes]  # by target and readout
-Run = Callable[[Ids, Ids], Outputs]
+Run = Callable[..., Outputs]
 
 
 class Company(IntEnum):
@@ -45,7 +45,7 @@ class Prober:
         return self._collect(shape, self._executables.second_instance(shape), found)
 
     def _run_of(self, shape: Shape) -> Run:
-        return lambda ids, lengths: self._executables.run(shape, ids, lengths)
+        return lambda *inputs: self._executables.run(shape, *inputs)
 
     def _collect(self, shape: Shape, run: Run, known: Bits) -> Bits | None:
         """Bits of all targets over all arrangements; None at the first that differ from the known or from others."""
@@ -72,10 +72,14 @@ class Prober:
         lowest = min(SPECIAL_IDS, self._network.vocab_size - 1)
         return source.integers(lowest, self._network.vocab_size, size, dtype=np.int32)
 
-    def _fill(self, shape: Shape, slots: tuple[int, ...], targets: list[Ids]) -> tuple[Ids, Ids]:
+    def _marks_of(self, ids: Ids) -> list[Ids]:
+        """Random marks [S] of a row, equal for equal rows."""
+        source = np.random.default_rng((SEED, len(ids), int(ids.sum(dtype=np.int64))))
+        return [source.integers(0, mark.limit or len(ids), len(ids), dtype=np.int32) for mark in self._network.marks]
+
+    def _fill(self, shape: Shape, slots: tuple[int, ...], targets: list[Ids]) -> tuple[Ids, ...]:
         source = np.random.default_rng((SEED, shape.length, *(slot - Company.POISON for slot in slots)))
-        ids = np.zeros((shape.rows, shape.length), np.int32)
-        lengths = np.zeros(shape.rows, np.int32)
+        ids, lengths, *marks = inputs = self._executables.empty_inputs(shape)
         for slot, content in enumerate(slots):
             if content == Company.EMPTY:
                 continue
@@ -84,7 +88,9 @@ class Prober:
                 row = np.full(shape.length, self._network.vocab_size, np.int32)
             ids[slot, : len(row)] = row
             lengths[slot] = len(row)
-        return ids, lengths
+            if marks:
+                marks[0][slot, :, : len(row)] = self._marks_of(row)
+        return inputs
 
 
 def arrangements(count: int, targets: int) -> Iterator[tuple[int, ...]]:

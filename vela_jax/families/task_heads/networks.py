@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-import jax
 from flax import nnx
 from jaxtyping import Array, Float, Int32
 
 from vela_jax.backbones.registry import AnyConfig, build
 from vela_jax.families.task_heads.spec import ClassifierSpec, Kind, PooledSpec, RelevanceSpec, Spec
-from vela_jax.forward.network import Network
 from vela_jax.heads.classifier import ClassifierHead
 from vela_jax.heads.pooling import pool
 from vela_jax.heads.relevance import RelevanceScorers
@@ -28,6 +23,7 @@ class ClassifierNetwork(nnx.Module):
         self.head = ClassifierHead(spec.head, rngs=rngs)
         self.per_token = (LOGITS,) if spec.kind in (Kind.TOKEN, Kind.GROUNDED) else ()
         self.pooling = spec.pooling
+        self.marks = ()
         self.depths = (config.num_hidden_layers,)
 
     def __call__(self, ids: Int32[Array, "B S"], lengths: Int32[Array, " B"], depth: int) -> Readouts:
@@ -45,6 +41,7 @@ class PooledNetwork(nnx.Module):
         self.per_token = ()
         self.pooling = spec.pooling
         self.final_norm_exits = spec.final_norm_exits
+        self.marks = ()
         self.depths = spec.layers
 
     def __call__(self, ids: Int32[Array, "B S"], lengths: Int32[Array, " B"], depth: int) -> Readouts:
@@ -62,6 +59,7 @@ class RelevanceNetwork(nnx.Module):
         self.scorers = RelevanceScorers(exits, rngs=rngs)
         self.per_token = ()
         self.exits = exits
+        self.marks = ()
         default = spec.default.layer
         self.depths = (*sorted({exit_.layer for exit_ in spec.exits} - {default}), default)
 
@@ -81,15 +79,3 @@ def build_network(
     if isinstance(spec, PooledSpec):
         return PooledNetwork(config, spec, rngs=rngs)
     return RelevanceNetwork(config, spec, rngs=rngs)
-
-
-def pure_network(graphdef: Any, params: Any, max_length: int) -> Network:
-    """A split network as the engine runs it: the graph is merged while tracing only."""
-
-    def apply(params: Any, ids: jax.Array, lengths: jax.Array, depth: int) -> Mapping[str, jax.Array]:
-        readouts: Readouts = nnx.merge(graphdef, params)(ids, lengths, depth)
-        return readouts
-
-    network = nnx.merge(graphdef, params)
-    vocab_size: int = network.backbone.config.vocab_size
-    return Network(apply, params, max_length, vocab_size, network.depths, frozenset(network.per_token))
