@@ -1,0 +1,1 @@
+"""Text generation: token ids in, token ids out, and the way between them and chat."""
