@@ -83,9 +83,7 @@ def test_full_in_blocks_equals_direct(monkeypatch: pytest.MonkeyPatch, causal: b
     np.testing.assert_allclose(np.asarray(blocked), np.asarray(direct), rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("group", "width", "block"), [(1, 2048, 2048), (1, 4096, 1024), (1, 32768, 128), (2, 32768, 64)]
-)
+@pytest.mark.parametrize(("group", "width", "block"), [(1, 1024, 1024), (1, 4096, 256), (1, 32768, 32), (2, 32768, 16)])
 def test_blocks_keep_the_scores_within_bounds(group: int, width: int, block: int) -> None:
     assert block_queries(group, width) == block
     assert group * block * width <= attention.SCORES_AT_ONCE

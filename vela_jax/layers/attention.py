@@ -17,7 +17,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Bool, Float, Int32
 
-SCORES_AT_ONCE: Final = 1 << 22  # scores computed at once in full attention: 16 MiB of FP32, of one row or one head
+SCORES_AT_ONCE: Final = 1 << 20  # scores computed at once in full attention: 4 MiB of FP32, of one row or one head
 LEAST_BLOCK: Final = 16  # least queries in a block of full attention
 WINDOW_BLOCK: Final = 64  # least queries in a block of sliding attention
 WINDOW_BLOCKS_AT_ONCE: Final = 32  # blocks of one row computed at once in sliding attention

@@ -11,7 +11,7 @@ from jax import lax
 from jax.typing import DTypeLike
 from jaxtyping import Float, Int32
 
-SHORT_ROW: Final = 512
+SHORT_ROW: Final = 192
 """Tokens of a row up to which a CPU is quicker with the kernel as the left factor."""
 
 _TILE: Final = 64  # outputs that a CPU's widest code computes side by side
