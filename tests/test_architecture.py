@@ -12,7 +12,7 @@ FLOORS = (
     {"vela_jax.contract"},
     {"vela_jax.layers", "vela_jax.text", "vela_jax.surfaces"},
     {"vela_jax.backbones", "vela_jax.heads", "vela_jax.forward", "vela_jax.systemone"},
-    {"vela_jax.families"},
+    {"vela_jax.families", "vela_jax.generation"},
     {"checkpoints"},
     {"serving"},
 )
