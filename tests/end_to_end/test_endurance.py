@@ -23,7 +23,25 @@ SETTLED: Final = 500
 SLACK: Final = 24 << 20
 """Bytes that the allocators of a process may keep beyond what it holds: the samples of one steady run lie so near."""
 
-WORDS: Final = "the river is long and the garden is green a small dog sat by the old road".split()
+WORDS: Final = [
+    "the",
+    "river",
+    "is",
+    "long",
+    "and",
+    "the",
+    "garden",
+    "is",
+    "green",
+    "a",
+    "small",
+    "dog",
+    "sat",
+    "by",
+    "the",
+    "old",
+    "road",
+]
 
 
 @contextmanager
