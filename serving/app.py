@@ -9,18 +9,26 @@ from blacksheep import Application, Request, Response
 from serving.http.edge import Edge
 from serving.http.errors import failure_of
 from serving.http.responses import error_response
+from serving.received import Endpoint
 from serving.routes.models import model, models
 from serving.routes.operations import api_document, exposition, health, liveness
 from serving.routes.router import ExactRouter
 from serving.routes.service import Metrics, Service
-from serving.routes.surfaces import SURFACE_ROUTES, SurfaceHandler
+from serving.routes.surfaces import SurfaceHandler
+from serving.schema import Schema
 
 MAX_REQUEST_BYTES: Final = 8 * 1024 * 1024
 
 
-def build_app(service: Service, metrics: Metrics, *, max_request_bytes: int = MAX_REQUEST_BYTES) -> Edge:
+def build_app(
+    service: Service,
+    metrics: Metrics,
+    *,
+    max_request_bytes: int = MAX_REQUEST_BYTES,
+    schema: Schema = Schema.V5,
+) -> Edge:
     """Give the ASGI application over a service; its lifespan ends with `service.stop()`."""
-    app = Application(router=_routes(service, metrics, max_request_bytes))
+    app = Application(router=_routes(service, SurfaceHandler(service, metrics, max_request_bytes, schema), metrics))
     app.exceptions_handlers[Exception] = _answer_exception
 
     async def stop(_: Application) -> None:
@@ -30,11 +38,10 @@ def build_app(service: Service, metrics: Metrics, *, max_request_bytes: int = MA
     return Edge(app)
 
 
-def _routes(service: Service, metrics: Metrics, max_request_bytes: int) -> ExactRouter:
+def _routes(service: Service, surfaces: SurfaceHandler, metrics: Metrics) -> ExactRouter:
     router = ExactRouter()
-    surfaces = SurfaceHandler(service, metrics, max_request_bytes)
-    for route in SURFACE_ROUTES:
-        router.add_post(route.path, surfaces.bind(route))
+    for endpoint in Endpoint:
+        router.add_post(endpoint.path, surfaces.bind(endpoint))
     router.add_read("/v1/models", models(service))
     router.add_read("/v1/models/{path:id}", model(service))
     router.add_read("/health", health(service))

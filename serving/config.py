@@ -13,6 +13,7 @@ import msgspec
 import yaml
 
 from serving.devices import check_device
+from serving.schema import Schema
 from serving.sockets import Address
 from vela_jax.forward.engine_args import EngineArgs, read_engine_args
 
@@ -126,6 +127,7 @@ class Settings:
     retries: Retries = field(default_factory=Retries)
     address: Address = field(default_factory=Address)
     sources: PackageSources = field(default_factory=PackageSources)
+    schema: Schema = Schema.V5
 
 
 def read_models_file(path: Path, memory_budget_gib: float | None = None) -> tuple[ModelEntry, ...]:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from serving import golden
+from serving.asking import asking
 from serving.config import Bounds, ModelEntry, Retries
 from serving.live import LiveModel
 from serving.loaded import LoadedModel, Report
@@ -146,7 +147,7 @@ class Loader:
         scheduler.start()
         self._report(served, State.WARMING, GOLDEN_STAGE, 0, 0)
         live = LiveModel(loaded, scheduler, self._pool)
-        check = golden.check(loaded.description, golden.asking(live), loaded.accelerator, loaded.reference)
+        check = golden.check(loaded.description, asking(served, live), loaded.accelerator, loaded.reference)
         return asyncio.run(check)
 
     def _open(self, served: ServedModel, loaded: LoadedModel, scheduler: Scheduler, found: golden.Golden) -> None:

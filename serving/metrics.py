@@ -117,6 +117,10 @@ class Metrics:
             self._requests.labels(endpoint, status).inc()
             self._durations.labels(endpoint).observe(seconds)
 
+    def bundle_came(self, tasks: int) -> None:
+        """Count the tasks of a bundle."""
+        self._bundle_tasks.observe(tasks)
+
     def answered(self, input_tokens: int, questions: Iterable[tuple[str, str]]) -> None:
         """Count the tokens and the questions (type, outcome) of an answered request."""
         self._input_tokens.inc(input_tokens)

@@ -10,7 +10,7 @@ from serving.golden import PENDING, Golden
 from serving.live import LiveModel
 from serving.loaded import LoadedModel
 from serving.readiness import Status, process_status
-from vela_jax.surfaces.reading import NAME_SHOWN
+from vela_jax.surfaces.shown import NAME_SHOWN
 
 
 class ServedModel:

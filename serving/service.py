@@ -5,35 +5,45 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, cast
-
-from msgspec import UNSET
+from dataclasses import replace
+from typing import Any
 
 from serving import card
-from serving.body_size import encoded_size
+from serving.bundle import BundleTask, read_bundle
+from serving.calls import Response, answer_tasks
 from serving.config import Limits
+from serving.decisions import Standard, task_of
 from serving.errors import ErrorCode, RequestFailed
-from serving.live import LARGE
-from serving.loaded import LoadedModel
+from serving.http.errors import error_body, failure_of
+from serving.http.json import is_finite, not_finite
+from serving.http.systemone_errors import status_of, systemone_body
 from serving.loader import Loader
 from serving.metrics import Metrics
 from serving.models import ModelTable
+from serving.openai_decisions import is_openai_form, read_openai
+from serving.received import Endpoint, Received
+from serving.schema import Schema
+from serving.systemone_batch import read_batch
+from serving.task import Task, find, refusal_of
 from serving.timing import Timing
 from serving.version import API_VERSION
-from vela_jax.contract import InvalidRequest, Surface, UnsupportedSurface
-from vela_jax.surfaces.options import Options
-from vela_jax.surfaces.reading import check_members, read_request
+from vela_jax.contract import Answer, Surface
+from vela_jax.systemone.assets import check_parts
 
 
 class Service:
     """Answers requests on the served models. Its methods are called on one event loop."""
 
-    def __init__(self, models: ModelTable, loader: Loader, metrics: Metrics, limits: Limits) -> None:
+    def __init__(
+        self, models: ModelTable, loader: Loader, metrics: Metrics, limits: Limits, schema: Schema = Schema.V5
+    ) -> None:
         self._models = models
         self._loader = loader
         self._metrics = metrics
         self._limits = limits
+        self._schema = schema
         self._stopping = False
         metrics.watch(depth=self._depth, ready=lambda: models.status.is_ready)
 
@@ -44,34 +54,100 @@ class Service:
         if self._models.single is not None:
             self._models.single.require_live()
 
-    async def answer(self, surface: Surface, body: object, timing: Timing) -> dict[str, Any]:
-        """Answer a decoded request body with the body of the response (HTTP contract, section 3.1).
+    async def answer(self, endpoint: Endpoint, call: Received, timing: Timing) -> dict[str, Any]:
+        """Answer a decoded request with the body of the response (HTTP contract, section 3.1).
 
-        Fills in the phases of `timing` after `received`. Raises RequestFailed. Cancelling the caller cancels the job.
+        Fills in the phases of `timing` after `received`. Raises RequestFailed. Cancelling the caller cancels the jobs.
         """
+        timing.received = timing.received or time.monotonic()
         try:
-            return await self._answer(surface, body, timing)
-        except InvalidRequest as error:
-            raise RequestFailed(ErrorCode.INVALID_REQUEST, str(error)) from error
-        except UnsupportedSurface as error:
-            raise RequestFailed(ErrorCode.UNSUPPORTED_SURFACE, str(error)) from error
+            if endpoint is Endpoint.BUNDLE:
+                return await self._bundle(call, timing)
+            self.check_ready_if_single()
+            if endpoint is Endpoint.SYSTEMONE_BATCH:
+                return await self._systemone_batch(call, timing)
+            return await self._single(endpoint, call, timing)
+        except Exception as error:
+            raise refusal_of(error) from error
 
-    async def _answer(self, surface: Surface, body: object, timing: Timing) -> dict[str, Any]:
-        received = timing.received = timing.received or time.monotonic()
-        self.check_ready_if_single()
-        check_members(surface, body)
-        members = cast(dict[str, Any], body)
-        served = self._models.find(members.get("model"))
-        live = served.require_live()
-        _require_surface(served.id, live.loaded, surface)
-        request = read_request(surface, members)
-        deadline = _deadline(request.options, received)
-        answer = await live.answer(surface, request, timing, encoded_size(body, LARGE), deadline)
-        self._metrics.answered(answer.input_tokens, answer.question_outcomes)
-        response = {"model": served.id, **answer.body}
-        if request.options.return_meta:
-            response["meta"] = {**_meta(live.loaded, received, timing), **answer.meta}
+    async def _single(self, endpoint: Endpoint, call: Received, timing: Timing) -> dict[str, Any]:
+        if endpoint is Endpoint.DECISIONS and is_openai_form(call.body):
+            check_parts(call.parts, set())
+            form = read_openai(call.body)
+            return form.answer(await self._ask(endpoint, replace(call, body=form.body), timing))
+        return await self._ask(endpoint, call, timing)
+
+    async def _ask(self, endpoint: Endpoint, call: Received, timing: Timing) -> dict[str, Any]:
+        """Answer one surface request."""
+        taken: set[str] = set()
+        task = self._task(endpoint, call, _received(timing), taken)
+        check_parts(call.parts, taken)
+        (response,) = await self._run([task], call, timing)
+        if isinstance(response, Exception):
+            raise response
         return response
+
+    async def _systemone_batch(self, call: Received, timing: Timing) -> dict[str, Any]:
+        """Each request as if it came alone, with its status where it is refused."""
+        requests = read_batch(call.body, self._limits.max_bundle_tasks)
+        taken: set[str] = set()
+        tasks = [
+            self._try_task(Endpoint.SYSTEMONE, replace(call, body=body), _received(timing), taken)
+            for body in requests.values()
+        ]
+        _check_parts_of_all(tasks, call, taken)
+        responses = await self._run(tasks, call, timing)
+        return {
+            "responses": {
+                name: self._refused(response) if isinstance(response, Exception) else response
+                for name, response in zip(requests, responses, strict=True)
+            }
+        }
+
+    def _refused(self, error: Exception) -> dict[str, Any]:
+        failure = failure_of(error)
+        return {**systemone_body(failure, self._schema), "status": status_of(failure, self._schema)}
+
+    async def _bundle(self, call: Received, timing: Timing) -> dict[str, Any]:
+        received = _received(timing)
+        tasks, milliseconds = read_bundle(call.body, self._limits.max_bundle_tasks)
+        self._metrics.bundle_came(len(tasks))
+        deadline = None if milliseconds is None else received + milliseconds / 1000
+        taken: set[str] = set()
+        read = [
+            self._try_task(Endpoint(task.surface), replace(call, body=task.body), received, taken, deadline)
+            for task in tasks
+        ]
+        _check_parts_of_all(read, call, taken)
+        responses = await self._run(read, call, timing)
+        results = [_result(task, response) for task, response in zip(tasks, responses, strict=True)]
+        return {"results": results}
+
+    async def _run(self, tasks: Sequence[Task | Exception], call: Received, timing: Timing) -> list[Response]:
+        return await answer_tasks(tasks, timing, call.size, self._count)
+
+    def _count(self, answer: Answer) -> None:
+        self._metrics.answered(answer.input_tokens, answer.question_outcomes)
+
+    def _try_task(
+        self, endpoint: Endpoint, call: Received, received: float, taken: set[str], deadline: float | None = None
+    ) -> Task | Exception:
+        """The task, or why it cannot be read."""
+        try:
+            return self._task(endpoint, call, received, taken, deadline)
+        except Exception as error:
+            return error
+
+    def _task(
+        self, endpoint: Endpoint, call: Received, received: float, taken: set[str], deadline: float | None = None
+    ) -> Task:
+        """Find the model of a request and read it; `taken` gathers the parts that its assets name."""
+        surface = Surface.DECISIONS if endpoint is Endpoint.SYSTEMONE else Surface(endpoint.value)
+        found = find(self._models, surface, call.body, received)
+        if deadline is not None:
+            found = replace(found, deadline=deadline if found.deadline is None else min(deadline, found.deadline))
+        standard = Standard(self._schema is Schema.V4, call.long_context) if endpoint is Endpoint.SYSTEMONE else None
+        return task_of(surface, found, call.parts, taken, standard)
 
     def model_cards(self) -> list[dict[str, Any]]:
         """Give the cards of the served models in load order."""
@@ -119,29 +195,21 @@ def planning_pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=os.cpu_count() or 1, thread_name_prefix="plan")
 
 
-def _require_surface(name: str, loaded: LoadedModel, surface: Surface) -> None:
-    served = loaded.description.surfaces
-    if surface not in served:
-        raise UnsupportedSurface(f"model {name} does not serve {surface}; it serves {', '.join(served)}")
+def _received(timing: Timing) -> float:
+    return time.monotonic() if timing.received is None else timing.received
 
 
-def _deadline(options: Options, received: float) -> float | None:
-    return None if options.deadline_ms is UNSET else received + options.deadline_ms / 1000
+def _check_parts_of_all(tasks: Sequence[Task | Exception], call: Received, taken: set[str]) -> None:
+    """Refuse a part that nothing refers to, when all the requests could be read."""
+    if not any(isinstance(task, Exception) for task in tasks):
+        check_parts(call.parts, taken)
 
 
-def _meta(loaded: LoadedModel, received: float, timing: Timing) -> dict[str, Any]:
-    """The runtime's part of `meta` (HTTP contract, section 3.5)."""
-    submitted, answered = timing.submitted or received, timing.answered or received
-    return {
-        "model_id": loaded.identity,
-        "revision": loaded.provenance.revision,
-        "model_sha256": loaded.provenance.model_sha256,
-        "dtype": loaded.description.dtype,
-        "numerics": loaded.numerics,
-        "profile": card.PROFILE,
-        "engine": loaded.engine_name,
-        "accelerator": loaded.accelerator,
-        "device": loaded.device,
-        "queue_ms": round(1000 * (submitted - received), 3),
-        "compute_ms": round(1000 * (answered - submitted), 3),
-    }
+def _result(task: BundleTask, response: Response) -> dict[str, Any]:
+    """A task's answer under its surface, or its error."""
+    if not isinstance(response, Exception) and not is_finite(response):
+        response = not_finite()
+    if isinstance(response, Exception):
+        failure = failure_of(response)
+        return {"id": task.id, "status": failure.status, **error_body(failure)}
+    return {"id": task.id, "status": 200, str(task.surface): response}

@@ -70,8 +70,10 @@ def _record(loaded: LoadedModel) -> Entry:
 
     from checkpoints.golden import Entry
     from serving import golden
-    from serving.config import Bounds
+    from serving.asking import asking
+    from serving.config import Bounds, ModelEntry
     from serving.live import LiveModel
+    from serving.models import ServedModel
     from serving.scheduler import Scheduler
 
     bounds = Bounds()
@@ -79,7 +81,7 @@ def _record(loaded: LoadedModel) -> Entry:
     scheduler.start()
     try:
         with ThreadPoolExecutor(1) as pool:
-            ask = golden.asking(LiveModel(loaded, scheduler, pool))
+            ask = asking(ServedModel(ModelEntry(model=loaded.identity)), LiveModel(loaded, scheduler, pool))
             runs = asyncio.run(golden.run_cases(loaded.description, ask, loaded.accelerator))
     finally:
         scheduler.stop()

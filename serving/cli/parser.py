@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from serving.cli.failure import CommandFailed
+from serving.schema import Schema
 
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
+SYSTEMONE_SCHEMAS: Final = [str(schema) for schema in Schema]
 
 
 class Parser(argparse.ArgumentParser):
@@ -75,6 +77,12 @@ def _add_serve(parser: Parser) -> None:
     _add_source_options(parser)
     parser.add_argument(
         "--golden", type=Path, action="append", default=[], metavar="FILE", help="reference answers; repeatable"
+    )
+    parser.add_argument(
+        "--systemone-schema",
+        choices=SYSTEMONE_SCHEMAS,
+        default=SYSTEMONE_SCHEMAS[0],
+        help="what /v1/systemone reads and answers (default vllm-sr/5.0)",
     )
     parser.add_argument("--threads", type=_count(1), help="CPU threads (default: all that this process may use)")
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="info")

@@ -52,11 +52,11 @@ def _set_up_logging(level: str, display: Display) -> None:
 
 def _run(settings: Settings, kept: Path, display: Display) -> NoReturn:
     from serving.app import build_app
-    from serving.routes.surfaces import SURFACE_ROUTES
+    from serving.received import Endpoint
     from serving.server import HttpServer, ServerSettings, StartFailed
     from serving.sockets import CannotListen
 
-    metrics = Metrics([route.path for route in SURFACE_ROUTES])
+    metrics = Metrics([endpoint.path for endpoint in Endpoint])
     models = ModelTable([ServedModel(entry) for entry in settings.entries])
     watcher = Watcher(models, display)
     loader = Loader(
@@ -70,8 +70,8 @@ def _run(settings: Settings, kept: Path, display: Display) -> NoReturn:
         watcher=watcher,
         on_device_fault=lambda: server.fail(),
     )
-    service = Service(models, loader, metrics, settings.limits)
-    app = build_app(service, metrics, max_request_bytes=settings.limits.max_request_bytes)
+    service = Service(models, loader, metrics, settings.limits, settings.schema)
+    app = build_app(service, metrics, max_request_bytes=settings.limits.max_request_bytes, schema=settings.schema)
 
     def announce(line: str) -> None:
         display.line(line)

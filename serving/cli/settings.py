@@ -21,6 +21,7 @@ from serving.config import (
     check_names,
     read_models_file,
 )
+from serving.schema import Schema
 from serving.sockets import Address
 from vela_jax.forward.engine_args import EngineArgs, read_engine_args
 
@@ -53,6 +54,7 @@ def read_settings(arguments: argparse.Namespace) -> Settings:
             accepted_licences=tuple(arguments.accept_licence),
             golden_files=tuple(arguments.golden),
         ),
+        schema=Schema(arguments.systemone_schema),
     )
 
 

@@ -18,11 +18,8 @@ from serving.golden.verdict import (
     find_difference,
     tolerance_of,
 )
-from serving.live import LiveModel
-from serving.timing import Timing
 from vela_jax.contract import Surface
 from vela_jax.surfaces.card import Description
-from vela_jax.surfaces.reading import read_request
 
 Ask = Callable[[Surface, dict[str, Any]], Awaitable[dict[str, Any]]]
 
@@ -33,16 +30,6 @@ class Run:
 
     case: Case
     values: tuple[Values, Values]
-
-
-def asking(live: LiveModel) -> Ask:
-    """How a running model is asked: as a client does, without a deadline."""
-
-    async def ask(surface: Surface, body: dict[str, Any]) -> dict[str, Any]:
-        answer = await live.answer(surface, read_request(surface, body), Timing(), 0, None)
-        return answer.body
-
-    return ask
 
 
 async def check(description: Description, ask: Ask, device_class: str, reference: Reference | None) -> Golden:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,18 +35,22 @@ def body_headers(headers: Iterable[tuple[bytes, bytes]]) -> BodyHeaders:
     return found
 
 
-async def read_request(exchange: Exchange, headers: BodyHeaders, limit: int, *, forms: bool) -> Any:
-    """Read, decode and parse the body of a request. Raises RequestFailed (400, 413, 415) and ClientLeft.
+async def read_body(
+    exchange: Exchange, headers: BodyHeaders, limit: int, forms: bool
+) -> tuple[Any, Mapping[str, bytes]]:
+    """Read, decode and parse a body: its JSON, and the parts of a multipart one by name.
 
-    `forms` says whether the endpoint takes multipart bodies; parts beyond the request itself are refused
-    because no asset of a served model can refer to them.
+    `forms` says whether the endpoint takes multipart bodies. Raises RequestFailed (400, 413, 415) and ClientLeft.
     """
     body = await _read(exchange, headers.length, limit)
     if headers.codings:
         body = decode_content(body, headers.codings, limit)
-    if headers.content_type is not None and is_form(headers.content_type):
-        body = _request_of_form(body, headers.content_type, forms)
-    return decode(body)
+    if headers.content_type is None or not is_form(headers.content_type):
+        return decode(body), {}
+    if not forms:
+        raise invalid("this endpoint reads JSON, not multipart/form-data")
+    form = read_form(body, headers.content_type)
+    return decode(form.request), form.parts
 
 
 async def _read(exchange: Exchange, declared: bytes, limit: int) -> bytes:
@@ -62,12 +66,3 @@ async def _read(exchange: Exchange, declared: bytes, limit: int) -> bytes:
     if len(gathered) > limit:
         raise too_large(limit)
     return bytes(gathered)
-
-
-def _request_of_form(body: bytes, content_type: bytes, forms: bool) -> bytes:
-    if not forms:
-        raise invalid("this endpoint reads JSON, not multipart/form-data")
-    form = read_form(body, content_type)
-    if form.parts:
-        raise invalid(f"no asset refers to the parts {sorted(form.parts)} of the multipart body")
-    return form.request

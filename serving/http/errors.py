@@ -25,5 +25,14 @@ def failure_of(error: Exception) -> RequestFailed:
 
 def error_body(failure: RequestFailed) -> dict[str, Any]:
     """Give the body of a refusal. Its text is valid Unicode whatever the message was made of."""
-    message = failure.message.encode("utf-8", "replace").decode("utf-8")
-    return {"error": {"code": failure.code.value, "message": message}}
+    error: dict[str, Any] = {"code": failure.code.value, "message": valid_text(failure.message)}
+    if failure.reason is not None:
+        error["reason"] = failure.reason
+    if failure.limit is not None:
+        error["limit"] = failure.limit
+    return {"error": error}
+
+
+def valid_text(text: str) -> str:
+    """Give a text with whatever UTF-8 cannot say replaced."""
+    return text.encode("utf-8", "replace").decode("utf-8")

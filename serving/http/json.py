@@ -63,9 +63,14 @@ def encode(value: Any) -> bytes:
     """Write compact UTF-8 JSON. Raises RequestFailed (500) for a number that JSON cannot say."""
     encoded = _ENCODER.encode(value)
     # The encoder writes `null` for a non-finite number, so an answer without a null needs no second look.
-    if b"null" in encoded and not _finite(value):
-        raise RequestFailed(ErrorCode.INTERNAL_ERROR, "the answer holds a number that is not finite")
+    if b"null" in encoded and not is_finite(value):
+        raise not_finite()
     return encoded
+
+
+def not_finite() -> RequestFailed:
+    """Make the refusal that stands for an answer with a number that JSON cannot say."""
+    return RequestFailed(ErrorCode.INTERNAL_ERROR, "the answer holds a number that is not finite")
 
 
 def _hint(body: bytes) -> str:
@@ -98,7 +103,7 @@ def _children(node: Any) -> Iterable[Any]:
     return node if isinstance(node, (list, tuple)) else ()
 
 
-def _finite(value: Any) -> bool:
+def is_finite(value: Any) -> bool:
     """Tell whether every number is finite; a list of floats costs one sum."""
     nodes = [msgspec.to_builtins(value)]
     while nodes:

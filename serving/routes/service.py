@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from serving.received import Endpoint, Received
 from serving.timing import Timing
-from vela_jax.contract import Surface
 
 
 class Service(Protocol):
@@ -14,11 +14,11 @@ class Service(Protocol):
     def check_ready_if_single(self) -> None:
         """Raise RequestFailed (`not_ready`) when exactly one model is served and it is not ready."""
 
-    async def answer(self, surface: Surface, body: object, timing: Timing) -> dict[str, Any]:
-        """Answer a decoded request body with the body of the response.
+    async def answer(self, endpoint: Endpoint, call: Received, timing: Timing) -> dict[str, Any]:
+        """Answer a decoded request with the body of the response.
 
         Fills in the phases of `timing` after `received`. Raises RequestFailed.
-        Cancelling the task that awaits this cancels the job.
+        Cancelling the task that awaits this cancels its jobs.
         """
 
     def model_cards(self) -> list[dict[str, Any]]:

@@ -1,42 +1,29 @@
-"""The POST endpoints that ask a model: one handler, and the table of what differs."""
+"""The POST endpoints that ask models: one handler for all of them."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from blacksheep import Request, Response
 
 from serving.errors import RequestFailed
-from serving.http.body import body_headers, read_request
+from serving.http.body import body_headers, read_body
 from serving.http.errors import error_body, failure_of
 from serving.http.exchange import EXCHANGE, ClientLeft, Exchange
 from serving.http.json import encode
-from serving.http.responses import raw_json_response
+from serving.http.responses import Headers, raw_json_response
+from serving.http.systemone_errors import headers_of, status_of, systemone_body
+from serving.received import Endpoint, Received
 from serving.routes.router import Handler
 from serving.routes.service import Metrics, Service
+from serving.schema import Schema
 from serving.timing import Timing
-from vela_jax.contract import Surface
 
 CLIENT_LEFT: Final = 499
-
-
-@dataclass(frozen=True, slots=True)
-class SurfaceRoute:
-    """A POST endpoint; `forms` says whether it reads multipart bodies."""
-
-    path: str
-    surface: Surface
-    forms: bool = False
-
-
-SURFACE_ROUTES: Final = (
-    SurfaceRoute("/v1/classify", Surface.CLASSIFY),
-    SurfaceRoute("/v1/embeddings", Surface.EMBEDDINGS),
-    SurfaceRoute("/v1/rerank", Surface.RERANK),
-    SurfaceRoute("/v1/decisions", Surface.DECISIONS, forms=True),
-)
+LONG_CONTEXT: Final = b"typesafe-danger-zone-long-context"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,42 +33,52 @@ class SurfaceHandler:
     service: Service
     metrics: Metrics
     max_request_bytes: int
+    schema: Schema
 
-    def bind(self, route: SurfaceRoute) -> Handler:
+    def bind(self, endpoint: Endpoint) -> Handler:
         """Give the handler of one endpoint."""
 
         async def handle(request: Request) -> Response:
-            return await self._respond(route, request)
+            return await self._respond(endpoint, request)
 
         return handle
 
-    async def _respond(self, route: SurfaceRoute, request: Request) -> Response:
+    async def _respond(self, endpoint: Endpoint, request: Request) -> Response:
         timing = Timing()
+        headers: Headers = []
         try:
-            status, encoded = await self._answer(route, request, timing)
+            status, encoded = await self._answer(endpoint, request, timing)
         except ClientLeft:
             # The server drops this response, since its connection is gone.
-            self.metrics.request_done(route.path, CLIENT_LEFT, time.monotonic() - timing.started)
+            self.metrics.request_done(endpoint.path, CLIENT_LEFT, time.monotonic() - timing.started)
             return Response(CLIENT_LEFT)
         except Exception as error:
-            status, encoded = _refuse(failure_of(error), timing)
+            status, encoded, headers = self._refuse(endpoint, failure_of(error), timing)
         ended = time.monotonic()
-        self.metrics.request_done(route.path, status, ended - timing.started)
-        return raw_json_response(encoded, status, [(b"server-timing", timing.header(ended).encode())])
+        self.metrics.request_done(endpoint.path, status, ended - timing.started)
+        return raw_json_response(encoded, status, [(b"server-timing", timing.header(ended).encode()), *headers])
 
-    async def _answer(self, route: SurfaceRoute, request: Request, timing: Timing) -> tuple[int, bytes]:
-        self.service.check_ready_if_single()
+    async def _answer(self, endpoint: Endpoint, request: Request, timing: Timing) -> tuple[int, bytes]:
+        if endpoint is not Endpoint.BUNDLE:  # whose tasks are refused one by one
+            self.service.check_ready_if_single()
         exchange: Exchange = request.scope[EXCHANGE]  # type: ignore[typeddict-item]
-        headers = body_headers(request.scope["headers"])
-        body = await read_request(exchange, headers, self.max_request_bytes, forms=route.forms)
+        headers = request.scope["headers"]
+        body, parts = await read_body(exchange, body_headers(headers), self.max_request_bytes, endpoint.reads_forms)
         timing.received = time.monotonic()
         with exchange.watch():
-            answer = await self.service.answer(route.surface, body, timing)
+            call = Received(body, parts, endpoint.is_systemone and _allows_long(headers))
+            answer = await self.service.answer(endpoint, call, timing)
         return 200, _encode(answer, timing)
 
+    def _refuse(self, endpoint: Endpoint, failure: RequestFailed, timing: Timing) -> tuple[int, bytes, Headers]:
+        if not endpoint.is_systemone:
+            return failure.status, _encode(error_body(failure), timing), []
+        status = status_of(failure, self.schema)
+        return status, _encode(systemone_body(failure, self.schema), timing), headers_of(status)
 
-def _refuse(failure: RequestFailed, timing: Timing) -> tuple[int, bytes]:
-    return failure.status, _encode(error_body(failure), timing)
+
+def _allows_long(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    return any(name == LONG_CONTEXT and value.strip().lower() == b"true" for name, value in headers)
 
 
 def _encode(body: object, timing: Timing) -> bytes:

@@ -13,8 +13,8 @@ class Job:
     """Rows that are answered together, and the times of their forwards.
 
     Made on the event loop that waits for it. `deadline` is an instant of the scheduler's clock. Times are
-    seconds of that clock; `forward` sums the forwards that held rows of the job, each once. The worker
-    thread writes the times before it delivers, so they are whole once `wait` returns or raises.
+    seconds of that clock; `forwards` are the starts and ends of the forwards that held rows of the job, each once.
+    The worker thread writes the times before it delivers, so they are whole once `wait` returns or raises.
     Jobs of one request have the same `group`; `finish` is when the job is expected to be answered.
     """
 
@@ -25,14 +25,23 @@ class Job:
         self.group = 0
         self.enqueued = 0.0
         self.finish = 0.0
-        self.forward = 0.0
+        self.forwards: list[tuple[float, float]] = []
         self.first_forward: float | None = None
-        self.last_forward_end: float | None = None
         self.unrun = len(rows)
         self.closed = False
         self._results: list[Result] = [EXPIRED] * len(rows)
         self._loop = asyncio.get_running_loop()
         self._future: asyncio.Future[list[Result]] = self._loop.create_future()
+
+    @property
+    def forward(self) -> float:
+        """Seconds of all its forwards."""
+        return sum(ended - started for started, ended in self.forwards)
+
+    @property
+    def last_forward_end(self) -> float | None:
+        """When the last of its forwards so far ended."""
+        return self.forwards[-1][1] if self.forwards else None
 
     async def wait(self) -> list[Result]:
         """Give one result a row, in order. Raises RequestFailed when the job failed."""

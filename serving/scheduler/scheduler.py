@@ -284,8 +284,7 @@ class Scheduler:
         """Count a forward that just ended, in its jobs too; give its seconds."""
         ended = self._clock()
         for job in planned.jobs:
-            job.forward += ended - started
-            job.last_forward_end = ended
+            job.forwards.append((started, ended))
         batch, tokens = planned.batch, planned.tokens
         padding = batch.count * batch.length - tokens
         self._events.forward_done(Forward(ended - started, len(planned.owners), tokens, batch.length, padding))

@@ -19,7 +19,7 @@ from serving.loaded import LoadedModel, Report
 from serving.loader import Loader, LoadModel
 from serving.metrics import Metrics
 from serving.models import ModelTable, ServedModel
-from serving.routes.surfaces import SURFACE_ROUTES
+from serving.received import Endpoint
 from serving.server import HttpServer, ServerSettings
 from serving.service import Service, planning_pool
 from serving.sockets import Address
@@ -83,7 +83,7 @@ def running(
 ) -> Iterator[Running]:
     """Serve the entries; by default wait until every load has settled. `wrap` may change how a model is loaded."""
     models = ModelTable([ServedModel(entry) for entry in entries])
-    metrics = Metrics([route.path for route in SURFACE_ROUTES])
+    metrics = Metrics([endpoint.path for endpoint in Endpoint])
     pool = planning_pool()
     assembler = Assembler(PackageSources(offline=True), args)
 

@@ -13,11 +13,10 @@ import pytest
 import zstandard
 
 from serving.errors import STATUS, ErrorCode, RequestFailed
-from serving.routes.surfaces import SURFACE_ROUTES
+from serving.received import Endpoint
 from tests.serving.http.loopback import LIMIT, PATIENCE, Answer, Loopback, request_bytes, serving
-from vela_jax.contract import Surface
 
-PATHS = [route.path for route in SURFACE_ROUTES]
+PATHS = [endpoint.path for endpoint in Endpoint if not endpoint.is_systemone]
 READS = ["/v1/models", "/v1/models/sorter", "/health", "/health/live", "/metrics", "/openapi.yaml"]
 PHASES = ("parse", "tokenize", "queue", "forward", "post", "serialize", "total")
 TIMING = re.compile(", ".join(rf"{phase};dur=(\d+\.\d{{3}})" for phase in PHASES))
@@ -59,12 +58,12 @@ def check_error(response: Any, status: int, code: str = "invalid_request") -> st
 
 
 class TestAnswers:
-    @pytest.mark.parametrize("route", SURFACE_ROUTES)
+    @pytest.mark.parametrize("route", list(Endpoint))
     def test_a_body_is_decoded_answered_and_encoded(self, web: Loopback, route: Any) -> None:
         response = web.post('{"é":[1,2.5,null,"😀"]}'.encode(), route.path)
         assert response.status_code == 200
         assert response.headers["content-type"] == "application/json"
-        assert response.content == f'{{"surface":"{route.surface}","body":{{"é":[1,2.5,null,"😀"]}}}}'.encode()
+        assert response.content == f'{{"surface":"{route.value}","body":{{"é":[1,2.5,null,"😀"]}}}}'.encode()
         assert web.metrics.calls == [(route.path, 200)]
 
     def test_the_type_and_the_key_of_a_request_are_not_looked_at(self, web: Loopback) -> None:
@@ -183,11 +182,12 @@ class TestForms:
         response = web.client.post("/v1/decisions", content=zstandard.compress(request.read()), headers=headers)
         assert response.json()["body"] == {"state": "x"}
 
-    def test_parts_that_nothing_refers_to_are_refused(self, web: Loopback) -> None:
-        assert "asset-0" in check_error(web.client.post("/v1/decisions", files=[*self.FILES, self.ASSET]), 400)
+    def test_further_parts_go_with_the_request(self, web: Loopback) -> None:
+        assert web.client.post("/v1/decisions", files=[*self.FILES, self.ASSET]).status_code == 200
+        assert web.service.calls[-1].parts == {"asset-0": b"\x89PNG"}
         check_error(web.client.post("/v1/decisions", files=[self.ASSET, *self.FILES]), 400)
 
-    @pytest.mark.parametrize("path", [path for path in PATHS if path != "/v1/decisions"])
+    @pytest.mark.parametrize("path", [endpoint.path for endpoint in Endpoint if not endpoint.reads_forms])
     def test_other_endpoints_read_json_only(self, web: Loopback, path: str) -> None:
         check_error(web.client.post(path, files=list(self.FILES)), 400)
 
@@ -222,7 +222,7 @@ class TestStrictness:
 class TestFailures:
     @pytest.mark.parametrize("code", ErrorCode)
     def test_each_code_has_its_status(self, web: Loopback, code: ErrorCode) -> None:
-        def refuse(surface: Surface, _: Any) -> Any:
+        def refuse(surface: Endpoint, _: Any) -> Any:
             raise RequestFailed(code, f"{surface} said no")
 
         web.service.reply = refuse
@@ -256,7 +256,7 @@ class TestFailures:
     @pytest.mark.parametrize("body", [b"{", b"", b"\xff", b"{}"])
     def test_a_single_model_that_is_not_ready_refuses_before_the_body(self, web: Loopback, body: bytes) -> None:
         web.service.readiness = RequestFailed(ErrorCode.NOT_READY, "loading")
-        for path in PATHS:
+        for path in (path for path in PATHS if path != "/v1/bundle"):
             response = web.post(body, path)
             check_error(response, 503, "not_ready")
             times(response.headers["server-timing"])

@@ -10,9 +10,10 @@ import pytest
 from serving.config import Bounds, ModelEntry
 from serving.errors import RequestFailed
 from serving.loaded import LoadedModel, Report
+from serving.received import Endpoint, Received
 from serving.timing import Timing
 from tests.serving.fakes import FakeEngine, Process, load_letters, on_loop, until
-from vela_jax.contract import DeviceFault, OutOfMemory, Surface
+from vela_jax.contract import DeviceFault, OutOfMemory
 
 MODELS = [ModelEntry(model="acme/letters", name="letters"), ModelEntry(model="acme/other", name="other")]
 
@@ -29,13 +30,13 @@ def serving(engine: FakeEngine, bounds: Bounds | None = None) -> Process:
 async def refusal(process: Process, text: str) -> tuple[int, str]:
     """Status and message of a request that must be refused."""
     with pytest.raises(RequestFailed) as failed:
-        await process.service.answer(Surface.CLASSIFY, {"input": text, "model": "letters"}, Timing())
+        await process.service.answer(Endpoint.CLASSIFY, Received({"input": text, "model": "letters"}), Timing())
     return failed.value.status, failed.value.message
 
 
 async def ask(process: Process, model: str) -> object:
     """The results for a text."""
-    answer = await process.service.answer(Surface.CLASSIFY, {"input": "a", "model": model}, Timing())
+    answer = await process.service.answer(Endpoint.CLASSIFY, Received({"input": "a", "model": model}), Timing())
     return answer["results"]
 
 
@@ -79,7 +80,7 @@ def test_a_deadline_holds_while_a_bucket_is_opened() -> None:
         process = serving(engine)
         engine.opening = [Future()]
         body = {"input": "a", "model": "letters", "options": {"deadline_ms": 20}}
-        answer = await process.service.answer(Surface.CLASSIFY, body, Timing())
+        answer = await process.service.answer(Endpoint.CLASSIFY, Received(body), Timing())
         assert answer["results"] == [{"index": 0, "error": "deadline_exceeded"}]
         assert pending(process) == (0, 0)
 

@@ -12,6 +12,7 @@ import pytest
 from serving.config import Bounds, ModelEntry
 from serving.errors import RequestFailed
 from serving.loaded import LoadedModel, Report
+from serving.received import Endpoint, Received
 from serving.timing import Timing
 from tests.serving.fakes import PATIENCE, FakeEngine, Gate, LettersModel, Process, load_letters, on_loop, until
 from vela_jax.contract import Surface
@@ -21,7 +22,7 @@ OTHER = ModelEntry(model="acme/other", name="other")
 
 
 async def ask(process: Process, body: object, surface: Surface = Surface.CLASSIFY) -> dict[str, Any]:
-    return await process.service.answer(surface, body, Timing())
+    return await process.service.answer(Endpoint(surface), Received(body), Timing())
 
 
 async def refusal(process: Process, body: object, surface: Surface = Surface.CLASSIFY) -> tuple[int, str]:
@@ -143,14 +144,14 @@ def test_phases_of_an_answered_request_are_filled_in_order() -> None:
         process = Process([NAMED]).up()
         timing = Timing()
         timing.received = time.monotonic()
-        await process.service.answer(Surface.CLASSIFY, {"input": ["ab"]}, timing)
+        await process.service.answer(Endpoint.CLASSIFY, Received({"input": ["ab"]}), timing)
         phases = [timing.received, timing.planned, timing.submitted, timing.last_forward_end, timing.answered]
         assert None not in phases
         assert sorted(phases, key=lambda each: each or 0) == phases
         assert timing.assembled is not None
         assert timing.forward > 0
         again = Timing()
-        await process.service.answer(Surface.CLASSIFY, {"input": ["ab"]}, again)
+        await process.service.answer(Endpoint.CLASSIFY, Received({"input": ["ab"]}), again)
         assert again.forward == 0, "the second answer comes from the cache"
         assert "forward;dur=0.000" in again.header(time.monotonic())
 

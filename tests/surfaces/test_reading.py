@@ -96,7 +96,6 @@ def test_a_member_of_a_wrong_type_is_named(surface: Surface, member: str, value:
         (Surface.EMBEDDINGS, {}, "input"),
         (Surface.RERANK, {"documents": ["d"]}, "query"),
         (Surface.RERANK, {"query": "q"}, "documents"),
-        (Surface.DECISIONS, {"questions": {}}, "state"),
     ],
 )
 def test_a_missing_member_is_named(surface: Surface, body: dict[str, Any], member: str) -> None:

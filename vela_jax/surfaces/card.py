@@ -65,6 +65,10 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
     parameters: int
     dtype: str = "fp32"
     question_types: list[str] = []
+    presets: list[str] | None = None
+    modalities: list[str] | None = None
+    image_placements: list[str] | None = None  # where an image may stand: state, instructions, criteria
+    usage: str | None = None  # "state_once" where a request counts its state once
     heads: list[HeadCard] | None = None
     embedding: EmbeddingCard | None = None
     rerank: RerankCard | None = None

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from vela_jax.contract import InvalidRequest, Surface
+from vela_jax.surfaces.decisions import DecisionsBody
 from vela_jax.surfaces.options import Options
-from vela_jax.surfaces.requests import ClassifyRequest, DecisionsRequest, EmbeddingsRequest, RerankRequest
-
-NAMES_SHOWN: Final = 16
-NAME_SHOWN: Final = 80  # characters
+from vela_jax.surfaces.requests import ClassifyRequest, EmbeddingsRequest, RerankRequest
+from vela_jax.surfaces.shown import kind_of, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +38,14 @@ _FORMS: Mapping[Surface, _Form] = {
     Surface.CLASSIFY: _Form.of(ClassifyRequest),
     Surface.EMBEDDINGS: _Form.of(EmbeddingsRequest),
     Surface.RERANK: _Form.of(RerankRequest),
-    Surface.DECISIONS: _Form.of(DecisionsRequest),
+    Surface.DECISIONS: _Form.of(DecisionsBody),
 }
 
 
 def check_members(surface: Surface, body: Any) -> None:
     """Refuse a body that is no object or has a member that the surface does not know."""
     if not isinstance(body, dict):
-        raise InvalidRequest(f"the body must be a JSON object, got {_kind(body)}")
+        raise InvalidRequest(f"the body must be a JSON object, got {kind_of(body)}")
     allowed = _FORMS[surface].members
     unknown = sorted(name for name in body if name not in allowed)
     if unknown:
@@ -54,7 +53,7 @@ def check_members(surface: Surface, body: Any) -> None:
 
 
 def read_request(surface: Surface, body: dict[str, Any]) -> Any:
-    """Give the typed request of a checked body.
+    """Give the typed request of a checked body; for decisions their members, of which `read_entries` makes requests.
 
     Raises InvalidRequest for a missing member, a value of a wrong type, an unknown or bad option.
     """
@@ -69,18 +68,11 @@ def read_request(surface: Surface, body: dict[str, Any]) -> Any:
         raise InvalidRequest(_say(error)) from None
 
 
-def shown(names: Sequence[str]) -> str:
-    """A list of names that a client made up, for a message: long names are cut, and so is a long list."""
-    cut = [name if len(name) <= NAME_SHOWN else f"{name[:NAME_SHOWN]}..." for name in names[:NAMES_SHOWN]]
-    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
-    return f"{cut}{more}"
-
-
 def _read_options(form: _Form, value: Any) -> Options:
     """Absent, null and any empty value mean no options."""
     value = value or {}
     if not isinstance(value, dict):
-        raise InvalidRequest(f"options must be an object, got {_kind(value)}")
+        raise InvalidRequest(f"options must be an object, got {kind_of(value)}")
     unknown = sorted(name for name in value if name not in form.option_names)
     if unknown:
         raise InvalidRequest(f"unknown options {shown(unknown)}; allowed are {list(form.option_names)}")
@@ -97,9 +89,3 @@ def _say(error: msgspec.ValidationError, prefix: str = "") -> str:
     text, _, path = str(error).partition(" - at `$")
     member = prefix + path.removesuffix("`")
     return f"{member.removeprefix('.') or 'the body'}: {text[:1].lower()}{text[1:]}"
-
-
-def _kind(value: Any) -> str:
-    """Name a JSON type for a message."""
-    names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
-    return names.get(type(value), "a number")

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from vela_jax.surfaces.decisions import DecisionsOptions
 from vela_jax.surfaces.options import Options
 
 
@@ -80,17 +81,33 @@ class RerankRequest(msgspec.Struct, frozen=True, kw_only=True):
     options: RerankOptions = msgspec.field(default_factory=RerankOptions)
 
 
-class DecisionsOptions(Options, frozen=True, kw_only=True):
-    """Options of `/v1/decisions`."""
+class Image(msgspec.Struct, frozen=True):
+    """An image of a request: the bytes of a still PNG, JPEG or WebP file within the bounds of a source image."""
 
-    max_tokens: int | UnsetType = UNSET
-    long_context: bool = False
+    data: bytes
+    width: int  # pixels, as stored
+    height: int
+
+
+class Video(msgspec.Struct, frozen=True):
+    """A video of a request, not yet opened."""
+
+    data: bytes
 
 
 class DecisionsRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Body of `/v1/decisions` in the standard form; the state and the questions keep their JSON form."""
+    """One state and the questions about it, as a family plans them; both keep their JSON form.
+
+    References to assets are replaced: the text of the state and of the questions names an image as `[image k]`,
+    k counting from 1 over `images` and then over `question_images`, those of one question alone, by its ID.
+    `roles` is UNSET where an object state's keys name its parts, None where no part has a role.
+    """
 
     state: Any
     questions: dict[str, Any]
     model: Any = None
+    roles: dict[str, str] | UnsetType | None = UNSET
+    images: tuple[Image, ...] = ()
+    videos: tuple[Video, ...] = ()
+    question_images: dict[str, tuple[Image, ...]] = msgspec.field(default_factory=dict)
     options: DecisionsOptions = msgspec.field(default_factory=DecisionsOptions)

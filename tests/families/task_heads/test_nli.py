@@ -131,7 +131,7 @@ def test_questions_that_this_model_does_not_read_fail_in_place(question: Any) ->
         ({"questions": {"n": NOUL}, "state": None}, "state must be"),
         ({"questions": {"n": NOUL}, "state": 3}, "state must be"),
         ({"questions": {"n": NOUL}, "options": {"max_tokens": 5}}, "no scan budget"),
-        ({"questions": {"a": {"type": "x"}, "b": 3}}, "no question is valid: a: type must .*; b: a question must"),
+        ({"questions": {"a": {"type": "x"}, "b": 3}, "state": None}, "state must be"),
         ({"questions": {"n": {**NOUL, "instructions": "x", "criteria": {"true": []}}, "o": 3}, "state": []}, None),
     ],
 )

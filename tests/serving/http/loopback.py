@@ -15,10 +15,10 @@ from typing import Any
 import httpx
 
 from serving.app import build_app
+from serving.received import Endpoint, Received
 from serving.server import HttpServer, ServerSettings
 from serving.sockets import Address
 from serving.timing import Timing
-from vela_jax.contract import Surface
 
 PATIENCE = 10.0
 LIMIT = 2000
@@ -40,12 +40,12 @@ CARD: dict[str, Any] = {
     "golden": {"status": "unverified", "checked": 0, "matched": 0, "reference": None},
     "plugins": [],
 }
-Reply = Callable[[Surface, Any], Any]
+Reply = Callable[[Endpoint, Any], Any]
 
 
-def echo(surface: Surface, body: Any) -> Any:
+def echo(endpoint: Endpoint, body: Any) -> Any:
     """Answer with what was asked."""
-    return {"surface": surface, "body": body}
+    return {"surface": endpoint, "body": body}
 
 
 @dataclass
@@ -59,14 +59,16 @@ class FakeService:
     entered: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     cancelled: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     seen: list[Any] = field(default_factory=list)
+    calls: list[Received] = field(default_factory=list)
     stopped: bool = False
 
     def check_ready_if_single(self) -> None:
         if self.readiness is not None:
             raise self.readiness
 
-    async def answer(self, surface: Surface, body: object, timing: Timing) -> dict[str, Any]:
-        self.seen.append(body)
+    async def answer(self, endpoint: Endpoint, call: Received, timing: Timing) -> dict[str, Any]:
+        self.seen.append(call.body)
+        self.calls.append(call)
         self.entered.release()
         timing.planned = timing.submitted = time.monotonic()
         try:
@@ -77,7 +79,7 @@ class FakeService:
             raise
         timing.last_forward_end = timing.answered = time.monotonic()
         timing.forward = timing.answered - timing.submitted
-        answer: dict[str, Any] = self.reply(surface, body)
+        answer: dict[str, Any] = self.reply(endpoint, call.body)
         timing.assembled = time.monotonic()
         return answer
 

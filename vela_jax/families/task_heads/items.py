@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vela_jax.contract import InvalidRequest, ItemError, Missing, Result, Row
+from vela_jax.surfaces.deadline import is_past_deadline
 from vela_jax.surfaces.usage import ItemUsage
 
 MAX_ROW_TOKENS: Final = 2**25  # 128 MiB of ids: the most documents at the longest input
@@ -37,11 +38,11 @@ Item = Failed | Planned
 
 
 def plan_each(values: Iterable[Any], plan: Callable[[Any], Item]) -> tuple[Item, ...]:
-    """Plan the items one by one, within the size of a request."""
+    """Plan the items one by one, within the size of a request and until its deadline."""
     items: list[Item] = []
     tokens = 0
     for value in values:
-        item = plan(value)
+        item = Failed(ItemError.DEADLINE_EXCEEDED) if is_past_deadline() else plan(value)
         items.append(item)
         if isinstance(item, Planned):
             tokens += sum(row.length for row in item.rows)

@@ -15,17 +15,18 @@ from vela_jax.contract import Answer, InvalidRequest, ItemError, Readout, Result
 from vela_jax.families.task_heads.items import Failed, Outputs, check_size, judge
 from vela_jax.families.task_heads.reading import SharedText, Texts, read_pair
 from vela_jax.families.task_heads.sequence import PREMISE_ROOM
+from vela_jax.surfaces.deadline import is_past_deadline
 from vela_jax.surfaces.requests import DecisionsRequest
 from vela_jax.systemone.json_values import content_text, is_content
 from vela_jax.systemone.questions import (
     Choice,
     InvalidQuestion,
     Noul,
-    Question,
     check_question_ids,
     question_type,
     read_question,
 )
+from vela_jax.systemone.standard import CHOOSE
 
 QUESTION_TYPES = ("choice", "noul")
 MAX_HYPOTHESES = 2048
@@ -49,20 +50,21 @@ class Refused:
     error: ItemError
     message: str | None = None
     tokens: int = 0
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A question that runs: one row a hypothesis."""
 
-    question: Question
+    question: Choice | Noul
     rows: tuple[Row, ...]
     tokens: int
 
     @property
     def kind(self) -> str:
         """The type that its answer reports."""
-        return "choice" if isinstance(self.question, Choice) else "noul"
+        return _kind_of(self.question)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ class DecisionsPlan:
                 answers[key] = self._answer(question, judge(results[start:end]))
                 start = end
             else:
-                answers[key] = _failure(question.kind, question.error, question.message)
+                answers[key] = _failure(question.kind, question.error, question.message, question.reason)
         tokens = sum(question.tokens for question in self.questions.values())
         body = {"answers": answers, "usage": {"input_tokens": tokens, "output_tokens": 0}}
         outcomes = tuple((str(answer["type"]), str(answer.get("error", "answered"))) for answer in answers.values())
@@ -129,20 +131,24 @@ def plan_decisions(
     _check_count(read)
     questions: dict[str, Refused | Asked] = {}
     for key, entry in read.items():
-        questions[key] = entry if isinstance(entry, Refused) else _ask(entry, premise, texts, readout, limit)
+        if isinstance(entry, Refused):
+            questions[key] = entry
+        elif is_past_deadline():
+            questions[key] = Refused(_kind_of(entry), ItemError.DEADLINE_EXCEEDED)
+        else:
+            questions[key] = _ask(entry, premise, texts, readout, limit)
         check_size(sum(question.tokens for question in questions.values()))
-    _check_any_valid(questions)
     return DecisionsPlan(questions, entailment)
 
 
-def hypotheses(question: Question) -> list[str]:
+def hypotheses(question: Choice | Noul) -> list[str]:
     """One text an option, or the single text of a noul."""
     if isinstance(question, Noul):
         return [content_text(question.instructions if question.true is None else question.true)]
     texts = []
     for key, description in question.options:
         label = key if description is None else content_text(description)
-        texts.append(question.instructions.format(label=label))
+        texts.append(label if question.instructions == CHOOSE else question.instructions.format(label=label))
     return texts
 
 
@@ -152,28 +158,33 @@ def entropy_confidence(probabilities: Sequence[float]) -> float:
     return min(1.0, max(0.0, 1.0 - entropy / math.log(len(probabilities))))
 
 
+def _kind_of(question: Choice | Noul) -> str:
+    return "choice" if isinstance(question, Choice) else "noul"
+
+
 def _premise(state: Any) -> str:
     if not is_content(state):
         raise InvalidRequest("state must be text that is not blank, an object or an array of JSON values")
     return content_text(state)
 
 
-def _read(raw: Any) -> Question | Refused:
+def _read(raw: Any) -> Choice | Noul | Refused:
     try:
         question = read_question(raw, QUESTION_TYPES)
+        assert isinstance(question, Choice | Noul)  # the types asked for
         _check_form(question)
     except InvalidQuestion as error:
-        return Refused(question_type(raw), ItemError.INVALID_QUESTION, str(error))
+        return Refused(question_type(raw), ItemError.INVALID_QUESTION, str(error), reason=error.reason)
     return question
 
 
-def _check_form(question: Question) -> None:
+def _check_form(question: Choice | Noul) -> None:
     """What an entailment model asks of a question beyond the shared checks."""
     if not isinstance(question.instructions, str):
         raise InvalidQuestion("instructions must be text: this model reads them as a hypothesis")
     if isinstance(question, Noul) and question.false is not None:
         raise InvalidQuestion("criteria.false: this model reads a noul by its true outcome alone")
-    if isinstance(question, Choice) and not _has_one_label(question.instructions):
+    if isinstance(question, Choice) and question.instructions != CHOOSE and not _has_one_label(question.instructions):
         raise InvalidQuestion("instructions of a choice must hold the placeholder {label} exactly once, and no other")
 
 
@@ -185,13 +196,13 @@ def _has_one_label(template: str) -> bool:
     return fields == [("label", "", None)]
 
 
-def _check_count(read: dict[str, Question | Refused]) -> None:
+def _check_count(read: dict[str, Choice | Noul | Refused]) -> None:
     count = sum(len(entry.options) if isinstance(entry, Choice) else 1 for entry in read.values())
     if count > MAX_HYPOTHESES:
         raise InvalidRequest(f"questions make {count} hypotheses; a request may make {MAX_HYPOTHESES}")
 
 
-def _ask(question: Question, premise: SharedText, texts: Texts, readout: Readout, limit: int) -> Asked | Refused:
+def _ask(question: Choice | Noul, premise: SharedText, texts: Texts, readout: Readout, limit: int) -> Asked | Refused:
     """Frame every hypothesis behind the premise; one that is too long fails the whole question."""
     rows = []
     for hypothesis in hypotheses(question):
@@ -199,17 +210,9 @@ def _ask(question: Question, premise: SharedText, texts: Texts, readout: Readout
             raise InvalidRequest("a question's hypothesis is blank; instructions and descriptions need visible text")
         pair = read_pair(texts, premise, hypothesis, limit, "reject", reserved=PREMISE_ROOM)
         if isinstance(pair, Failed):
-            kind = "choice" if isinstance(question, Choice) else "noul"
-            return Refused(kind, pair.error, f"state and hypothesis exceed {limit} tokens", pair.tokens)
+            return Refused(_kind_of(question), pair.error, f"state and hypothesis exceed {limit} tokens", pair.tokens)
         rows.append(Row(pair.ids, readout))
     return Asked(question, tuple(rows), sum(row.length for row in rows))
-
-
-def _check_any_valid(questions: dict[str, Refused | Asked]) -> None:
-    refused = {key: entry for key, entry in questions.items() if isinstance(entry, Refused)}
-    invalid = [f"{key}: {entry.message}" for key, entry in refused.items() if entry.error is ItemError.INVALID_QUESTION]
-    if len(invalid) == len(questions):
-        raise InvalidRequest(f"no question is valid: {'; '.join(invalid)}")
 
 
 def _softmax(logits: np.ndarray[Any, np.dtype[np.float32]]) -> list[float]:
@@ -219,8 +222,12 @@ def _softmax(logits: np.ndarray[Any, np.dtype[np.float32]]) -> list[float]:
     return probabilities
 
 
-def _failure(kind: str | None, error: ItemError, message: str | None = None) -> dict[str, Any]:
+def _failure(
+    kind: str | None, error: ItemError, message: str | None = None, reason: str | None = None
+) -> dict[str, Any]:
     failed: dict[str, Any] = {"type": kind, "error": str(error)}
     if message is not None:
         failed["message"] = message
+    if reason is not None:
+        failed["reason"] = reason
     return failed
