@@ -1,0 +1,1 @@
+"""From an OpenAI-shaped request to token ids and sampling parameters."""
