@@ -9,17 +9,14 @@ from typing import Final
 
 import msgspec
 
+from checkpoints.families import WEIGHTS, ServedModel, answers_as_released, build_model
 from checkpoints.files import PackageError
 from checkpoints.golden import Reference, References
 from checkpoints.hub import Hub
-from checkpoints.package import WEIGHTS, LoadedPackage, Verified, load, resolve, verify
-from checkpoints.readers.options import TaskHeadsOptions
+from checkpoints.package import LoadedPackage, Verified, load, resolve, verify
 from serving.config import ModelEntry, PackageSources
 from serving.devices import DeviceMissing, Placement, place
 from serving.loaded import LoadedModel, Provenance, Report
-from vela_jax.families.task_heads.facts import Facts
-from vela_jax.families.task_heads.model import TaskHeadsModel, build_model
-from vela_jax.families.task_heads.reading import Texts
 from vela_jax.forward.buckets import length_ladder
 from vela_jax.forward.builder import Quiet
 from vela_jax.forward.engine import BucketEngine
@@ -76,15 +73,12 @@ class Assembler:
         _require_budget(entry, verified)
         loaded = load(verified, placement.device, report)
         report(TOKENIZER_STAGE, 0, 0)
-        facts = Facts(loaded.max_input_tokens, loaded.provenance.parameters, loaded.provenance.model_sha256)
-        texts = Texts.of(loaded.tokenizer)
-        texts.reader.check()  # so that the first long text does not wait for it
-        model = build_model(loaded.spec, texts, loaded.backbone.num_hidden_layers, facts)
+        model = build_model(loaded, placement.device.platform)
         return self._join(model, loaded, args, placement, self._reference(entry, loaded, placement))
 
     def _join(
         self,
-        model: TaskHeadsModel,
+        model: ServedModel,
         loaded: LoadedPackage,
         args: EngineArgs,
         placement: Placement,
@@ -118,8 +112,8 @@ class Assembler:
         )
 
     def _reference(self, entry: ModelEntry, loaded: LoadedPackage, placement: Placement) -> Reference | None:
-        """The recorded answers of the package as released: an entry that asks for another exit has none."""
-        if TaskHeadsOptions.from_mapping(entry.options) != TaskHeadsOptions():
+        """The recorded answers of the package as released: one whose options change them has none."""
+        if not answers_as_released(entry.options):
             return None
         references = References.read(self.sources.golden_files)
         return references.find(loaded.provenance.model_sha256, placement.accelerator)

@@ -17,7 +17,7 @@ from serving.schema import Schema
 from serving.sockets import Address
 from vela_jax.forward.engine_args import EngineArgs, read_engine_args
 
-FAMILIES: Final = ("task_heads",)
+FAMILIES: Final = ("task_heads", "vela2")
 ENGINES: Final = ("auto", "jax")
 PROFILES: Final = ("exact",)
 LONGEST_RETRY_DELAY: Final = 300.0

@@ -61,7 +61,7 @@ def _decode_gzip(body: bytes, limit: int) -> bytes:
 def _decode_zstd(body: bytes, limit: int) -> bytes:
     stream = _ZSTD.decompressobj()
     pieces: list[bytes] = []
-    total = consumed = 0
+    total, consumed = 0, _after_skippable(body, 0)
     while consumed < len(body) and not stream.eof:
         try:
             pieces.append(stream.decompress(body[consumed : consumed + _ZSTD_SLICE]))
@@ -71,8 +71,16 @@ def _decode_zstd(body: bytes, limit: int) -> bytes:
         total += len(pieces[-1])
         if total > limit:
             raise too_large(limit, "the decoded body")
-    _check_end("zstd", stream.eof, consumed < len(body) or bool(stream.unused_data))
+    end = min(consumed, len(body)) - len(stream.unused_data)
+    _check_end("zstd", stream.eof, _after_skippable(body, end) < len(body))
     return b"".join(pieces)
+
+
+def _after_skippable(body: bytes, place: int) -> int:
+    """Give the place behind the skippable frames that begin at `place` (RFC 8878, section 3.1.2)."""
+    while body[place + 1 : place + 4] == b"\x2a\x4d\x18" and body[place] & 0xF0 == 0x50:
+        place += 8 + int.from_bytes(body[place + 4 : place + 8], "little")
+    return place
 
 
 def _check_end(coding: str, complete: bool, followed: bool) -> None:

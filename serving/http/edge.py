@@ -85,8 +85,8 @@ class _Outlet:
             async with asyncio.timeout(LINGER_SECONDS):
                 while not self._exchange.body_read:
                     await self._exchange.next_chunk()
-        except (TimeoutError, ClientLeft):
-            pass
+        except (TimeoutError, ClientLeft, asyncio.CancelledError):
+            pass  # cancelled at a shutdown: the answer is out, and nothing of it waits
 
 
 def _has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:

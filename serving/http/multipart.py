@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -14,6 +15,7 @@ REQUEST_PART: Final = "request"
 MAX_PARTS: Final = 1024
 MAX_BOUNDARY_BYTES: Final = 70  # RFC 2046, section 5.1.1
 _MEDIA_TYPE: Final = b"multipart/form-data"
+_SILENT: Final = logging.Logger("multipart", logging.CRITICAL + 1)  # what the parser warns of is answered
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ def read_form(body: bytes, content_type: bytes) -> Form:
     boundary = _boundary(content_type)
     parts = _Parts()
     parser = MultipartParser(boundary, parts.callbacks())  # type: ignore[arg-type]
+    parser.logger = _SILENT
     try:
         parser.write(body)
     except FormParserError as error:

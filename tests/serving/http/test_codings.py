@@ -146,3 +146,21 @@ def test_damage_is_refused_or_harmless(coding: str, body: bytes, place: int, val
 def test_noise_is_refused(coding: bytes, body: bytes) -> None:
     with pytest.raises(RequestFailed):
         decode_content(body, [coding], LIMIT)
+
+
+ZSTD = zstandard.compress(b'{"a":1}')
+SKIPPABLE = b"\x50\x2a\x4d\x18\x03\x00\x00\x00abc"
+
+
+@pytest.mark.parametrize(
+    "body", [SKIPPABLE + ZSTD, SKIPPABLE * 3 + ZSTD, ZSTD + SKIPPABLE, SKIPPABLE + ZSTD + SKIPPABLE]
+)
+def test_frames_to_be_skipped_are_skipped(body: bytes) -> None:
+    assert decode_content(body, [b"zstd"], 1000) == b'{"a":1}'
+
+
+@pytest.mark.parametrize("body", [SKIPPABLE, SKIPPABLE[:6], ZSTD + ZSTD, ZSTD + SKIPPABLE + b"x", b"\x50\x2a\x4d\x18"])
+def test_skipped_frames_alone_and_what_follows_them_are_refused(body: bytes) -> None:
+    with pytest.raises(RequestFailed) as refused:
+        decode_content(body, [b"zstd"], 1000)
+    assert refused.value.status == 400

@@ -143,3 +143,18 @@ def test_the_wait_for_an_unread_body_is_bounded(monkeypatch: pytest.MonkeyPatch)
     started = time.monotonic()
     assert len(call(answering, headers=((b"content-length", b"5"),))) == 3
     assert time.monotonic() - started < 5
+
+
+def test_an_upload_that_is_cancelled_at_a_shutdown_ends_quietly() -> None:
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        raise asyncio.CancelledError
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    app = Edge(raising(asyncio.CancelledError))
+    asyncio.run(edge_call(app, receive, send, ((b"content-length", b"5"),)))
+    assert sent[0]["status"] == 503
+    assert sent[-1]["more_body"] is False

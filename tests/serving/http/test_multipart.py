@@ -152,6 +152,12 @@ def test_noise_is_refused_or_read(body: bytes, framed: bool) -> None:
         assert read_form(form(REQUEST, body) if framed else body, TYPE).request is not None
 
 
+def test_what_the_parser_warns_of_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    refusal(b"--other\r\n" + form(REQUEST))
+    refusal(form(REQUEST) + b"more")
+    assert not caplog.records
+
+
 names = st.text("aé中😀 -_.", min_size=1, max_size=8).filter(str.strip)
 
 

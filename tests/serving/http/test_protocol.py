@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
+from serving.http.protocol import MAX_HEAD_BYTES
 from tests.serving.http.loopback import Answer, Loopback, request_bytes, serving
 
 OFFERS = ["h2c", "websocket", "TLS/1.0", "nonsense"]
@@ -89,3 +92,38 @@ def test_a_thousand_offers_at_once(web: Loopback) -> None:
     with web.connection() as connection:
         connection.send(one * 1000)
         assert {connection.read().status for _ in range(1000)} == {200}
+
+
+HEAD = b"POST /v1/classify HTTP/1.1\r\nhost: x\r\n"
+CHUNKED = HEAD + b"transfer-encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("sent", "says"),
+    [
+        (HEAD + b"x: " + b"a" * MAX_HEAD_BYTES + b"\r\n\r\n", "at most 65536 bytes"),
+        (HEAD + b"x: " + b"a" * 500_000, "at most 65536 bytes"),
+        (HEAD + b"x: y\r\n" * 100_000, "at most 65536 bytes"),
+        (b"GET /" + b"a" * 500_000, "at most 65536 bytes"),
+        (HEAD + b"transfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "only be chunked"),
+        (HEAD + b"transfer-encoding: gzip\r\n\r\n0\r\n\r\n", "HTTP/1.1|only be chunked"),
+        (CHUNKED + b"2\r\n{}\r\n0\r\nx: y\r\n\r\n", "trailers"),
+        (CHUNKED + b"2\r\n{}\r\n0\r\nx: " + b"y" * 500_000, "at most"),
+    ],
+)
+def test_what_would_take_memory_without_end_is_refused(web: Loopback, sent: bytes, says: str) -> None:
+    with web.connection() as connection:
+        with suppress(ConnectionError):  # the server need not read it all
+            connection.send(sent)
+        answer = connection.read()
+        check_refused(answer)
+        assert re.search(says, answer.json()["error"]["message"])
+    assert web.post().status_code == 200
+
+
+def test_large_heads_and_small_chunks_are_read(web: Loopback) -> None:
+    with web.connection() as connection:
+        connection.send(HEAD + b"x: " + b"a" * 60_000 + b"\r\ncontent-length: 2\r\n\r\n{}")
+        assert connection.read().json()["body"] == {}
+        connection.send(CHUNKED + b"1\r\n \r\n" * 1990 + b"2\r\n{}\r\n0\r\n\r\n" + request_bytes(b"[1]") * 3)
+        assert [connection.read().json()["body"] for _ in range(4)] == [{}, [1], [1], [1]]
