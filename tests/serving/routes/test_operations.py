@@ -74,7 +74,30 @@ ANSWERS: dict[str, list[dict[str, Any]]] = {
                 "q": {"type": "choice", "choice": "a", "probabilities": {"a": 1.0, "b": 0.0}, "confidence": 1.0},
                 "n": {"type": "noul", "noul": 0.25},
                 "x": {"type": None, "error": "invalid_question", "message": "no type"},
+                "s": {
+                    "type": "score", "score": 0.5, "confidence": 0.0, "legend": {"0": "a", "1": "b"},
+                    "probabilities": {"0": 0.5, "1": 0.5},
+                },
             },
+            "spans": {"n": [{"label": "NAME", "start": 0, "end": 4, "text": "Anna", "probability": 0.5}]},
+            "sets": {"z": {"selected": ["a"], "probabilities": {"a": 0.5}}}, "thresholds": {"z": 0.5},
+        },
+        {"model": "m", "usage": USAGE, "states": {"a": {"model": "m", "answers": {}, "usage": USAGE}}},
+    ],
+    "/v1/systemone/batch": [
+        {
+            "responses": {
+                "a": {"model": "m", "answers": {"n": {"type": "noul", "noul": 0.25}}, "usage": USAGE},
+                "b": {"detail": "no", "code": "invalid_request", "status": 400},
+            },
+        },
+    ],
+    "/v1/bundle": [
+        {
+            "results": [
+                {"id": "a", "status": 200, "decisions": {"model": "m", "answers": {}, "usage": USAGE}},
+                {"id": "b", "status": 404, "error": {"code": "model_not_found", "message": "no"}},
+            ],
         },
     ],
 }  # fmt: skip
@@ -102,6 +125,23 @@ REQUESTS: dict[str, tuple[list[Any], list[Any]]] = {
             },
         ],
         [{"state": 3, "questions": {}}, {"state": "x", "questions": {}}, {"state": "x", "questions": {}, "facts": 1}],
+    ),
+    "/v1/systemone": (
+        [
+            {
+                "state": ["<i>", "x"],
+                "questions": {"n": {"type": "noul", "criteria": {"true": "y"}}},
+                "roles": None,
+                "assets": {"<i>": {"type": "image", "part": "asset-0", "format": "png"}},
+            },
+            {"states": {"a": {"state": "x", "questions": {"n": {"type": "noul", "instructions": "y"}}}}, "model": "m"},
+        ],
+        [{"states": {}}, {"state": "x", "states": {}}, {"state": "x", "questions": {"n": {"type": "noul", "at": "x"}}}],
+    ),
+    "/v1/systemone/batch": ([{"requests": {"a": {}}}], [{}, {"requests": {}}, {"requests": [], "model": "m"}]),
+    "/v1/bundle": (
+        [{"tasks": [{"id": "a", "decisions": {}}], "options": {"deadline_ms": 5}}],
+        [{"tasks": []}, {"tasks": [{"id": "a"}]}, {"tasks": [{"id": "a", "classify": {}, "rerank": {}}]}],
     ),
 }
 
@@ -162,11 +202,11 @@ def test_every_endpoint_is_described(web: Loopback) -> None:
 
 def test_every_refusal_of_a_surface_is_described() -> None:
     for route in Endpoint:
-        stated = set(DOCUMENT["paths"][route.path]["post"]["responses"]) - {"504", "529"}
-        assert stated == {"200", "415", *(str(status) for status in STATUS.values())}
-    assert set(DOCUMENT["components"]["schemas"]["Error"]["properties"]["error"]["properties"]["code"]["enum"]) == set(
-        ErrorCode
-    )
+        statuses = {"200", "415", *(str(status) for status in STATUS.values())}
+        statuses |= {"504", "529"} if route.is_systemone else set()
+        statuses -= {"404", "422", "429", "503"} if route is Endpoint.BUNDLE else set()
+        assert set(DOCUMENT["paths"][route.path]["post"]["responses"]) == statuses
+    assert set(DOCUMENT["components"]["schemas"]["ErrorCode"]["enum"]) == set(ErrorCode)
 
 
 @pytest.mark.parametrize("path", REQUESTS)
@@ -195,7 +235,7 @@ def objects(node: Any, place: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
 
 def test_requests_are_closed_and_responses_open() -> None:
     schemas = DOCUMENT["components"]["schemas"]
-    asked = ("Request", "Question", "ClassifyItem", "TextPart", "VectorOptions", "Options")
+    asked = ("Request", "Question", "ClassifyItem", "TextPart", "Options", "Entry")
     for name, rule in schemas.items():
         closed = name.endswith(asked)
         for place, node in objects(rule, name):
@@ -211,7 +251,7 @@ def test_answers_are_as_described(web: Loopback, path: str, answer: dict[str, An
 @pytest.mark.parametrize("path", ANSWERS)
 def test_answers_that_lack_a_member_are_not(path: str) -> None:
     for missing in ANSWERS[path][0]:
-        if missing != "meta":
+        if missing not in ("meta", "spans", "sets", "thresholds"):
             short = {name: value for name, value in ANSWERS[path][0].items() if name != missing}
             with pytest.raises(jsonschema.ValidationError):
                 jsonschema.validate(short, schema(path, "post", 200), jsonschema.Draft202012Validator)
@@ -223,8 +263,10 @@ def test_refusals_are_as_described(web: Loopback, code: ErrorCode) -> None:
         raise RequestFailed(code, "no")
 
     web.service.reply = refuse
-    for path in ANSWERS:
-        check(web.post(path=path), path, STATUS[code])
+    for endpoint in Endpoint:
+        status = 529 if endpoint.is_systemone and code is ErrorCode.OVERLOADED else STATUS[code]
+        if str(status) in DOCUMENT["paths"][endpoint.path]["post"]["responses"]:
+            check(web.post(path=endpoint.path), endpoint.path, status)
     check(web.post(path="/v1/rerank", content_encoding="br"), "/v1/rerank", 415)
 
 
