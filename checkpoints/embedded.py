@@ -27,6 +27,7 @@ class Embedded:
     model_sha256: str
     files: Mapping[str, str]
     licence: str
+    component_licences: tuple[str, ...] = ()
 
     def locate(self) -> Path:
         """The folder of the installed model. Raises PackageError, with the command to run, when it is not there."""

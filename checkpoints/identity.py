@@ -19,6 +19,11 @@ def canonical_json(value: Any) -> bytes:
     return text.encode("utf-8")
 
 
+def weights_sha256(files: Mapping[str, str]) -> str:
+    """The identity of a package that is known by its weight files alone (Vela 2.0 format, section 2)."""
+    return hashlib.sha256(canonical_json(dict(files))).hexdigest()
+
+
 def model_sha256(files: Mapping[str, str], label: str = TASK_HEADS) -> str:
     """The identity of a package whose files have these digests; `label` names the package format."""
     return hashlib.sha256(canonical_json({"format": label, "files": dict(files)})).hexdigest()

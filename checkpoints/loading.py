@@ -34,6 +34,8 @@ class Source:
     key_map: KeyMap
     prefix: str | None = None  # that the keys of the backbone must have; None: the same for all, whichever it is
     partial: bool = False  # keys without a leaf belong to parts that are not served
+    strict: tuple[str, ...] = ()  # beginnings of keys that need a leaf all the same
+    counted: bool = True  # its values are parameters of the model
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class _Plan:
         match = source.key_map.match(key)
         where = f"{source.file.name}: {key}"
         if match is None or match.path not in self.leaves:
-            if not source.partial:
+            if not source.partial or key.startswith(source.strict):
                 self.faults.append(f"{where} is no tensor of this network")
             return
         if match.path[0] == "backbone" and _prefix(key) != prefix:

@@ -8,21 +8,16 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from flax import nnx
 
 from checkpoints import converted
+from checkpoints.families import WEIGHTS, build_network, open_sources, require_served
 from checkpoints.files import PackageError, PackageFolder, file_digests
+from checkpoints.guards import check_manifest, check_sums
 from checkpoints.hub import MANIFEST, Hub
-from checkpoints.identity import model_sha256
-from checkpoints.keymaps import BACKBONES, CLASSIFIER_HEAD, RELEVANCE_SCORERS, merged
 from checkpoints.licence import manifest_licences, require_accepted
-from checkpoints.loading import Source, count_elements, plan_fills, read_params
+from checkpoints.loading import count_elements, plan_fills, read_params
 from checkpoints.progress import Progress, Stage, silent
-from checkpoints.readers import DOWNLOAD_PATTERNS, FAMILY, read_package
-from checkpoints.readers.options import TaskHeadsOptions
-from checkpoints.readers.reranker import SCORERS
+from checkpoints.readers import DOWNLOAD_PATTERNS, read_package
 from checkpoints.resolve import EmbeddedArtifact, HubArtifact, LocalArtifact, parse_artifact
-from checkpoints.weights import TensorFile
-from vela_jax.families.task_heads.networks import build_network
-from vela_jax.families.task_heads.spec import RelevanceSpec
-from vela_jax.text.tokenizer import TextTokenizer, TokenizerError
+from vela_jax.text.tokenizer import TextTokenizer, TokenizerError, without_added
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -31,12 +26,10 @@ if TYPE_CHECKING:
     import jax
 
     from checkpoints.loading import Fill, ParamTree
-    from checkpoints.readers.reading import Reading
+    from checkpoints.readers.reading import Reading, Spec
     from checkpoints.resolve import Artifact
     from vela_jax.backbones.registry import AnyConfig
-    from vela_jax.families.task_heads.spec import Spec
 
-WEIGHTS: Final = "model.safetensors"
 PINNED: Final = "pinned"
 LOCAL: Final = "local"
 
@@ -59,6 +52,10 @@ class Pins(Protocol):
     @property
     def licence(self) -> str:
         """Licence id."""
+
+    @property
+    def component_licences(self) -> tuple[str, ...]:
+        """Licence ids of what the package contains beside its own work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +134,8 @@ def fetch(artifact: Artifact, hub: Hub, progress: Progress = silent) -> Package:
         case HubArtifact(repo, revision, pins):
             if pins is None:
                 folder = hub.fetch_package(repo, revision, DOWNLOAD_PATTERNS, progress)
-            elif pins.family != FAMILY:
-                raise PackageError(f"{repo} is of the family {pins.family}; this server has {FAMILY} only")
             else:
+                require_served(pins.family, repo)
                 folder = hub.fetch(repo, revision, tuple(pins.files), progress)
             return Package(folder, repo.rpartition("/")[2], repo, revision, pins)
 
@@ -160,7 +156,7 @@ def verify(
     licences = _licences(package, record)
     if package.pins is None:
         require_accepted(licences, accepted_licences, package.name)
-    reading = read_package(folder, TaskHeadsOptions.from_mapping(options or {}))
+    reading = read_package(folder, options or {})
     graphdef, abstract = _abstract(reading)
     if record:
         converted.check(folder, record, progress)
@@ -190,7 +186,7 @@ def load(verified: Verified, device: jax.Device | None = None, progress: Progres
     progress(Stage.BUILD, 0, 0)
     reading = verified.reading
     return LoadedPackage(
-        family=FAMILY,
+        family=reading.family,
         spec=reading.spec,
         model_type=reading.model_type,
         backbone=reading.backbone,
@@ -230,23 +226,23 @@ def convert(
 
 def _abstract(reading: Reading) -> tuple[Any, ParamTree]:
     """The graph of the network and its param tree without values."""
-    network = nnx.eval_shape(lambda: build_network(reading.backbone, reading.spec, rngs=nnx.Rngs(0)))
+    network = nnx.eval_shape(lambda: build_network(reading, nnx.Rngs(0)))
     graphdef, params = nnx.split(network, nnx.Param)
     return graphdef, params
 
 
 def _plan(folder: PackageFolder, reading: Reading, abstract: ParamTree) -> tuple[Mapping[Any, Fill], int]:
-    """The plan of the weights, and how many values `model.safetensors` gives to the network."""
-    weights = TensorFile.open(folder, WEIGHTS)
-    backbone = merged((BACKBONES[reading.model_type], CLASSIFIER_HEAD))
-    sources = [Source(weights, backbone, reading.weight_prefix)]
-    if isinstance(reading.spec, RelevanceSpec):
-        sources.append(Source(TensorFile.open(folder, SCORERS), RELEVANCE_SCORERS, partial=True))
+    """The plan of the weights, and how many values the checkpoint files give to the network."""
+    sources = open_sources(folder, reading)
     fills = plan_fills(abstract, sources)
-    ignored = sum(info.elements for key, info in weights.tensors.items() if backbone.is_ignored(key))
-    parameters = count_elements(fills, weights)
-    if parameters != weights.elements - ignored:
-        raise PackageError(f"{WEIGHTS} has {weights.elements} values, the network takes {parameters} of them")
+    parameters = 0
+    for source in (each for each in sources if each.counted):
+        file = source.file
+        used = count_elements(fills, file)
+        held = sum(info.elements for key, info in file.tensors.items() if not source.key_map.is_ignored(key))
+        if used != held and not source.partial:
+            raise PackageError(f"{file.name} has {held} values, the network takes {used} of them")
+        parameters += used
     return fills, parameters
 
 
@@ -254,16 +250,19 @@ def _provenance(
     package: Package, reading: Reading, parameters: int, licences: tuple[str, ...], progress: Progress
 ) -> Provenance:
     digests = file_digests(package.folder, reading.files, progress)
-    identity = model_sha256(digests, reading.identity_label)
+    identity = reading.identity(digests)
     if package.pins is not None:
         _compare(package, package.pins, digests, identity, parameters)
+    if reading.identity_label is None:  # a format whose packages state their own digests
+        check_sums(package.folder, digests)
+        check_manifest(package.folder, digests, reading.identity_files)
     return Provenance(
         name=package.name,
         repo=package.repo,
         revision=package.revision,
         path=package.folder.root,
         model_sha256=identity,
-        manifest_sha256="",
+        manifest_sha256=digests.get(MANIFEST, "") if reading.identity_label is None else "",
         licence=next(iter(licences), None),
         verification=PINNED if package.pins else LOCAL,
         parameters=parameters,
@@ -301,7 +300,7 @@ def _converted_provenance(package: Package, record: converted.Record) -> Provena
 def _licences(package: Package, record: converted.Record | None) -> tuple[str, ...]:
     """The package's own licence, then those of its components."""
     if package.pins is not None:
-        return (package.pins.licence,)
+        return (package.pins.licence, *package.pins.component_licences)
     if record is not None:
         return tuple(record.licences)
     folder = package.folder
@@ -310,7 +309,8 @@ def _licences(package: Package, record: converted.Record | None) -> tuple[str, .
 
 def _tokenizer(folder: PackageFolder, reading: Reading) -> TextTokenizer:
     try:
-        tokenizer = TextTokenizer.from_json(folder.path("tokenizer.json").read_bytes())
+        data = folder.path("tokenizer.json").read_bytes()
+        tokenizer = TextTokenizer.from_json(without_added(data, reading.hidden_tokens))
     except (TokenizerError, UnicodeDecodeError) as error:
         raise PackageError(f"tokenizer.json: {error}. Fetch the file again") from error
     if tokenizer.vocab_size > reading.backbone.vocab_size:

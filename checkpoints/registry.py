@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from checkpoints.tables.omni import OMNI
 from checkpoints.tables.vela1 import VELA1
+from checkpoints.tables.vela2 import VELA2
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,4 +42,4 @@ class Registry:
         return [names[key] for key in found]
 
 
-REGISTRY: Final = Registry((*VELA1, *OMNI))
+REGISTRY: Final = Registry((*VELA1, *VELA2, *OMNI))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from checkpoints.keymaps import bert, classifier, modernbert, qwen3, relevance
+from checkpoints.keymaps import bert, classifier, markers, modernbert, qwen3, relevance
 from checkpoints.keymaps.keymap import KeyMap, Match, Path, Rule, Transform, merged
 
 if TYPE_CHECKING:
@@ -16,10 +16,14 @@ BACKBONES: Final[Mapping[str, KeyMap]] = MappingProxyType(
 )
 CLASSIFIER_HEAD: Final = classifier.HEAD
 RELEVANCE_SCORERS: Final = relevance.SCORERS
+MARKED_ENCODER: Final = merged((modernbert.backbone_map("encoder."), markers.HEAD))
+MARKER_HEAD_PREFIXES: Final = markers.PREFIXES
 
 __all__ = [
     "BACKBONES",
     "CLASSIFIER_HEAD",
+    "MARKED_ENCODER",
+    "MARKER_HEAD_PREFIXES",
     "RELEVANCE_SCORERS",
     "KeyMap",
     "Match",

@@ -5,23 +5,34 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from checkpoints.files import PackageError, PackageFolder
-from checkpoints.readers import sentence_transformers, task_heads
+from checkpoints.readers import sentence_transformers, task_heads, vela2
+from checkpoints.readers.options import TaskHeadsOptions
 from vela_jax.layers.config import ConfigError
 
 if TYPE_CHECKING:
-    from checkpoints.readers.options import TaskHeadsOptions
+    from collections.abc import Mapping
+    from typing import Any
+
     from checkpoints.readers.reading import Reading
 
-FAMILY = "task_heads"
-DOWNLOAD_PATTERNS = (*task_heads.DOWNLOAD_PATTERNS, *sentence_transformers.DOWNLOAD_PATTERNS)
+DOWNLOAD_PATTERNS = (
+    *task_heads.DOWNLOAD_PATTERNS,
+    *sentence_transformers.DOWNLOAD_PATTERNS,
+    *vela2.DOWNLOAD_PATTERNS,
+)
 
 
-def read_package(folder: PackageFolder, options: TaskHeadsOptions) -> Reading:
-    """Read a package of a known layout, weights aside. Raises PackageError for any other, and for any fault."""
+def read_package(folder: PackageFolder, options: Mapping[str, Any]) -> Reading:
+    """Read a package of a known layout, weights aside; `options` are those of the models file.
+
+    Raises PackageError for any other, and for any fault.
+    """
     config = folder.json_object("config.json")
     try:
+        if vela2.detect(config):
+            return vela2.read(folder, config, options)
         if task_heads.detect(folder, config):
-            return task_heads.read(folder, config, options)
+            return task_heads.read(folder, config, TaskHeadsOptions.from_mapping(options))
         if sentence_transformers.detect(folder, config):
             return sentence_transformers.read(folder, config)
     except ConfigError as error:
@@ -30,5 +41,6 @@ def read_package(folder: PackageFolder, options: TaskHeadsOptions) -> Reading:
         f"config.json: model_type {config.get('model_type')!r} with architectures {config.get('architectures')!r} "
         "is no package that this server reads: ModernBERT with a sequence or token classification head, "
         "a ModernBERT, Qwen3 or BERT embedder with 1_Pooling/config.json and modules.json, "
-        "or a ModernBERT reranker with matryoshka_config.json and classification_heads.safetensors"
+        "a ModernBERT reranker with matryoshka_config.json and classification_heads.safetensors, "
+        "or a Vela 2.0 encoder (vela2-unified, format_version 1)"
     )

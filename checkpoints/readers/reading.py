@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeGuard
 
 from checkpoints.files import PackageError
+from checkpoints.identity import model_sha256, weights_sha256
 from vela_jax.backbones.registry import backbone_config
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from vela_jax.backbones.registry import AnyConfig
-    from vela_jax.families.task_heads.spec import Spec
+    from vela_jax.families.task_heads.spec import Spec as TaskHeadsSpec
+    from vela_jax.families.vela2.spec import EncoderSpec
+
+    Spec = TaskHeadsSpec | EncoderSpec
 
 _MAX_LAYERS: Final = 1024
 _MAX_SIZE: Final = 1 << 24
@@ -34,7 +38,10 @@ _SIZES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A package read and found sound, weights aside."""
+    """A package read and found sound, weights aside.
+
+    Its identity is that of all `files` under `identity_label`, or of the files `identity_files` where it has none.
+    """
 
     spec: Spec
     model_type: str
@@ -42,7 +49,16 @@ class Reading:
     weight_prefix: str | None  # of the backbone's keys; None: the same for all, whichever it is
     max_input_tokens: int
     files: tuple[str, ...]  # all that is loaded, and hashed for the identity
-    identity_label: str
+    identity_label: str | None
+    identity_files: tuple[str, ...] = ()
+    family: str = "task_heads"
+    hidden_tokens: frozenset[str] = frozenset()  # added tokens that no text may give
+
+    def identity(self, digests: Mapping[str, str]) -> str:
+        """The identity of a package whose files have these digests."""
+        if self.identity_label is not None:
+            return model_sha256(digests, self.identity_label)
+        return weights_sha256({name: digests[name] for name in self.identity_files})
 
 
 @dataclass(frozen=True, slots=True)

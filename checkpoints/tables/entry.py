@@ -23,6 +23,7 @@ class BuiltIn:
     min_device_memory_gib: int
     manifest_sha256: str = ""
     licence: str = "apache-2.0"
+    component_licences: tuple[str, ...] = ()  # of what the package contains beside its own work
 
     @property
     def name(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
@@ -128,6 +128,22 @@ class TextTokenizer:
             return self._library.encode(text, add_special_tokens=False)
         (encoding,) = self._library.encode_batch([text], add_special_tokens=False)
         return encoding
+
+
+def without_added(data: bytes, contents: Collection[str]) -> bytes:
+    """A `tokenizer.json` without the added tokens of these contents, so that no text gives them.
+
+    Raises TokenizerError when it is no JSON object.
+    """
+    if not contents:
+        return data
+    try:
+        members = msgspec.json.decode(data, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise TokenizerError(f"tokenizer.json is not a tokenizer this server can read: {error}") from error
+    added = members.get("added_tokens") or []
+    kept = [token for token in added if not (isinstance(token, dict) and token.get("content") in contents)]
+    return msgspec.json.encode({**members, "added_tokens": kept})
 
 
 def _encoded(encoding: Encoding) -> Encoded:

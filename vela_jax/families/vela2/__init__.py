@@ -1,0 +1,1 @@
+"""Vela 2.0: schema-conditioned decision models."""

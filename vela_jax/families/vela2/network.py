@@ -1,0 +1,54 @@
+"""The network of the encoder member: ModernBERT under a marker head, read at every token."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Float, Int32
+
+from vela_jax.backbones.modernbert import ModernBert, ModernBertConfig
+from vela_jax.forward.network import Mark
+from vela_jax.heads.markers import MOST_LABELS, POOLS, SEGMENTS, MarkerConfig, MarkerHead
+
+MARKS: Final = (Mark("segment", SEGMENTS + 1), Mark("pool", len(POOLS)), Mark("query"), Mark("labels"))
+"""What a row says of its tokens: the part that each belongs to; at options, the range of parts that their question
+reads and the place of its marker. The first of `labels` are the places of the labels, in order.
+"""
+WIDTHS: Final = (0, 8, 32, MOST_LABELS)  # labels that a readout has room for
+
+
+def readout_name(labels: int) -> str:
+    """The smallest readout that holds so many labels."""
+    return f"decisions.{next(width for width in WIDTHS if width >= labels)}"
+
+
+class EncoderNetwork(nnx.Module):
+    """`decisions.<n>` [B S 1+n]: the option logit of every token, then its logits against the first n labels.
+
+    A row of fewer than n tokens has as many columns as tokens, which are more than it has labels.
+    """
+
+    def __init__(self, config: ModernBertConfig, head: MarkerConfig, *, rngs: nnx.Rngs) -> None:
+        self.backbone = ModernBert(config, rngs=rngs)
+        self.head = MarkerHead(head, rngs=rngs)
+        self.depths = (config.num_hidden_layers,)
+        self.per_token = tuple(readout_name(width) for width in WIDTHS)
+        self.marks = MARKS
+
+    def __call__(
+        self,
+        ids: Int32[jax.Array, "B S"],
+        lengths: Int32[jax.Array, " B"],
+        marks: Int32[jax.Array, "B K S"],
+        depth: int,
+    ) -> dict[str, Float[jax.Array, "B S C"]]:
+        """Readouts by name."""
+        hidden = self.backbone(ids, lengths, (depth,))[depth]
+        segment, pool, query, labels = (marks[:, kind] for kind in range(len(MARKS)))
+        options = self.head.options(hidden, segment, pool, query)
+        spans = self.head.labels(hidden, labels[:, :MOST_LABELS])
+        both = jnp.concatenate([options[:, :, None], spans], axis=-1)
+        return {readout_name(width): both[:, :, : 1 + width] for width in WIDTHS}
