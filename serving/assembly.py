@@ -9,10 +9,11 @@ from typing import Final
 
 import msgspec
 
-from checkpoints.families import WEIGHTS, ServedModel, answers_as_released, build_model
+from checkpoints.families import WEIGHTS, answers_as_released
 from checkpoints.files import PackageError
 from checkpoints.golden import Reference, References
 from checkpoints.hub import Hub
+from checkpoints.models import ServedModel, build_model
 from checkpoints.package import LoadedPackage, Verified, load, resolve, verify
 from serving.config import ModelEntry, PackageSources
 from serving.devices import DeviceMissing, Placement, place

@@ -50,7 +50,7 @@ def test_instructions_may_be_structured(instructions: Any) -> None:
     ("question", "says"),
     [
         (3, "a question must be an object"),
-        ({}, r"type must be one of \['choice', 'noul'\], got None"),
+        ({}, r"type must be one of \['choice', 'noul'\], got null"),
         ({"type": ["choice"]}, "type must be one of"),
         ({"type": "score", "instructions": "x"}, "got 'score'"),
         ({**NOUL, "require_full_input": None}, "require_full_input must be true or false"),

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from checkpoints.files import PackageError, PackageFolder
 from checkpoints.fixtures import VARIANTS
 from checkpoints.readers import read_package, task_heads
-from checkpoints.readers.options import TaskHeadsOptions
 from checkpoints.readers.reading import Reading
 from tests.checkpoints.conftest import Edit, MakePackage
 from vela_jax.families.task_heads.spec import ClassifierSpec, Kind, PooledSpec, RelevanceSpec
@@ -26,7 +25,7 @@ RERANKER_FILES = ("matryoshka_config.json", "classification_heads.safetensors")
 
 
 def read(path: Path, **options: Any) -> Reading:
-    return read_package(PackageFolder.local(path), TaskHeadsOptions.from_mapping(options))
+    return read_package(PackageFolder.local(path), options)
 
 
 @pytest.mark.parametrize(
