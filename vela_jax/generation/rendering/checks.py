@@ -52,8 +52,6 @@ def check_chat(body: dict[str, Any], request: ChatRequest) -> None:
     _check_tools(request)
     if body.get("add_generation_prompt") and request.continue_final_message:
         raise BadBody("continue_final_message and add_generation_prompt cannot both be true", "continue_final_message")
-    if not request.messages:
-        raise BadBody("messages must hold at least one message", "messages")
 
 
 def check_completion(request: CompletionRequest) -> None:

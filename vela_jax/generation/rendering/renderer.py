@@ -23,18 +23,18 @@ from vela_jax.generation.rendering.template import ChatTemplate
 MAX_PROMPTS: Final = 16_384
 
 
-def read_chat(body: dict[str, Any]) -> ChatRequest:
+def read_chat(body: dict[str, Any], where: str = "body") -> ChatRequest:
     """Give the typed chat request of a decoded body, its rules checked. Raises BadBody or BadValue."""
-    request = read_record(body, ChatRequest)
+    request = read_record(body, ChatRequest, where)
     settle_choice(body, request)
     check_shared(request)
     check_chat(body, request)
     return request
 
 
-def read_completion(body: dict[str, Any]) -> CompletionRequest:
+def read_completion(body: dict[str, Any], where: str = "body") -> CompletionRequest:
     """Give the typed completion request of a decoded body, its rules checked. Raises BadBody or BadValue."""
-    request = read_record(body, CompletionRequest)
+    request = read_record(body, CompletionRequest, where)
     check_shared(request)
     check_completion(request)
     return request
@@ -89,6 +89,8 @@ class Renderer:
 
     def _bound(self, request: ChatRequest) -> None:
         """Each message and each tool is a token at the least, so more of them than tokens cannot fit."""
+        if not request.messages:
+            raise BadValue("messages must hold at least one message", "messages")
         for name, items in (("messages", request.messages), ("tools", request.tools or ())):
             if len(items) > self._profile.max_model_len:
                 limit = self._profile.max_model_len

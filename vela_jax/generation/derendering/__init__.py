@@ -1,0 +1,1 @@
+"""From generated token ids back to OpenAI-shaped answers."""
