@@ -89,9 +89,11 @@ class DecisionsTask:
         description = self.live.loaded.description
         resolver = Resolver(description, self._assets, standard=self._standard is not None)
         plans = [self._plan_entry(entry, resolver, model) for entry in self._entries.values()]
-        resolver.check_used()
-        if all(isinstance(plan, InputRefused) for plan in plans):
-            raise next(plan for plan in plans if isinstance(plan, InputRefused))
+        refused = [plan for plan in plans if isinstance(plan, InputRefused)]
+        if len(refused) == len(plans):
+            raise refused[0]
+        if not refused:  # what is refused was not read to its end
+            resolver.check_used()
         return plans
 
     def _plan_entry(self, entry: Entry, resolver: Resolver, model: Model) -> Plan | InputRefused:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from serving.cli.ask.options import add_options as add_ask_options
 from serving.cli.failure import CommandFailed
 from serving.schema import Schema
 
@@ -29,6 +30,7 @@ def build_parser(words: Sequence[str]) -> Parser:
     parser.add_argument("--version", action=_Version, help="print the version and exit")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Parser)
     _add_serve(_command(commands, "serve", "serve.serve", "serve models over HTTP"))
+    _add_ask(_command(commands, "ask", "ask.command.ask", "ask a model from the command line"))
     _command(commands, "models", "packages.list_models", "list the built-in models")
     _command(commands, "devices", "packages.list_devices", "list the devices of this host (JSON)")
     _command(commands, "plugins", "packages.list_plugins", "list families, engines, accelerators, profiles (JSON)")
@@ -125,6 +127,11 @@ def _add_source_options(parser: Parser) -> None:
     group.add_argument("--offline", action="store_true", help="use cached files only")
     group.add_argument("--accept-licence", action="append", default=[], metavar="ID", help="repeatable")
     group.add_argument("--autotune-cache", type=Path, metavar="DIR", help="where compiled code is kept between runs")
+
+
+def _add_ask(parser: Parser) -> None:
+    add_ask_options(parser)
+    _add_source_options(parser)
 
 
 def _add_verify(parser: Parser) -> None:

@@ -17,6 +17,8 @@ from serving.loaded import LoadedModel, Provenance, Report
 from serving.loader import Loader, LoadWatcher
 from serving.metrics import Metrics
 from serving.models import ModelTable, ServedModel
+from serving.received import Endpoint
+from serving.schema import Schema
 from serving.service import Service, planning_pool
 from vela_jax.contract import (
     Answer,
@@ -257,9 +259,10 @@ class Process:
     bounds: Bounds = field(default_factory=Bounds)
     retries: Retries = field(default_factory=lambda: Retries(seconds=0.0))
     watcher: LoadWatcher = field(default_factory=Unwatched)
+    schema: Schema = Schema.V5
 
     def __post_init__(self) -> None:
-        self.metrics = Metrics(["/v1/classify", "/v1/embeddings"])
+        self.metrics = Metrics([endpoint.path for endpoint in Endpoint])
         self.models = ModelTable([ServedModel(entry) for entry in self.entries])
         self.pool = planning_pool()
         self.device_faults = 0
@@ -274,7 +277,7 @@ class Process:
             watcher=self.watcher,
             on_device_fault=self._count_fault,
         )
-        self.service = Service(self.models, self.loader, self.metrics, Limits())
+        self.service = Service(self.models, self.loader, self.metrics, Limits(), self.schema)
         STARTED.append(self)
 
     def _count_fault(self) -> None:

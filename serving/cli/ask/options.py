@@ -56,9 +56,7 @@ def _add_question_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("questions about the state (repeatable; \\| is a bar that separates nothing)")
     for kind in QUESTION_FLAGS:
         form, text = _FORMS[kind]
-        group.add_argument(
-            f"--{kind}", action=_Ask, dest="questions", default=[], metavar=form, help=f"ask for {text}"
-        )
+        group.add_argument(f"--{kind}", action=_Ask, dest="questions", default=[], metavar=form, help=f"ask for {text}")
     group.add_argument("--questions", dest="question_file", type=Path, metavar="FILE", help="questions as JSON by ID")
 
 
