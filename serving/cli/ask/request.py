@@ -103,7 +103,7 @@ def _state(asked: Asked) -> Any:
 
 def _named(option: str, values: Sequence[str]) -> list[tuple[str, str]]:
     """NAME=VALUE pairs, each name once."""
-    pairs = []
+    pairs: list[tuple[str, str]] = []
     for value in values:
         name, equals, text = value.partition("=")
         if not name or not equals:
