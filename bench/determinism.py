@@ -178,7 +178,7 @@ def _ask_alone(server: Server, subject: Subject, texts: Sequence[str]) -> list[b
 
 def _ask_start(server: Server, tallies: Sequence[Tally], arguments: argparse.Namespace, number: int) -> None:
     """Ask one server its share of the answers: all models at once, requests of any size in any order."""
-    share = max(1, arguments.answers // (arguments.starts * len(tallies)))
+    share = -(-arguments.answers // (arguments.starts * len(tallies)))  # rounded up: no fewer than asked for
     asked: list[tuple[Tally, list[int]]] = []
     for place, tally in enumerate(tallies):
         seed = arguments.seed + 1000 * number + place
