@@ -216,10 +216,11 @@ class CausalLM(nnx.Module):
         ids: Int32[jax.Array, " T"],
         span: Int32[jax.Array, "2"],
         table: Int32[jax.Array, " P"],
-    ) -> tuple[Float[jax.Array, "T D"], Float[jax.Array, " V"], Caches]:
+    ) -> tuple[Float[jax.Array, "T D"], Int32[jax.Array, ""], Float[jax.Array, " V"], Caches]:
         """Run up to a page of one prompt. `span` is the place of its first token, a multiple of PAGE, and its length.
 
-        Gives the tokens' final hidden states, the logits behind the last token, and the caches.
+        Gives the tokens' final hidden states, the most probable next token, the logits behind the last token, and the
+        caches. Where logits are not finite the token is -1.
         """
         start, length = span[0], span[1]
         width = ids.shape[0]
@@ -236,7 +237,8 @@ class CausalLM(nnx.Module):
         )
         x, caches = self.backbone(ids[None], caches, step)
         last = jax.lax.dynamic_slice_in_dim(x, length - 1, 1, axis=1)
-        return x[0], self.logits(jnp.concatenate([last, jnp.zeros_like(last)]))[0], caches
+        logits = self.logits(jnp.concatenate([last, jnp.zeros_like(last)]))[:1]
+        return x[0], _best(logits)[0], logits[0], caches
 
     def decode(
         self,
@@ -248,7 +250,8 @@ class CausalLM(nnx.Module):
     ) -> tuple[Int32[jax.Array, " B"], tuple[Float[jax.Array, " V"], ...], Caches]:
         """Run one token of each row, which stands at `places`; an empty row has a table of zeros.
 
-        Gives the most probable next token of each row, the logits of each row, and the caches.
+        Gives the most probable next token of each row (-1 where its logits are not finite), the logits of each row, and
+        the caches.
         """
         step = Step(
             cos=jnp.take(rope.cos, places, axis=0, mode="clip"),
@@ -261,9 +264,15 @@ class CausalLM(nnx.Module):
         )
         x, caches = self.backbone(ids[:, None], caches, step)
         logits = self.logits(x)
-        return jnp.argmax(logits, axis=-1).astype(jnp.int32), tuple(logits), caches
+        return _best(logits), tuple(logits), caches
 
     @property
     def _group(self) -> int:
         config = self.backbone.config
         return config.num_attention_heads // config.num_key_value_heads
+
+
+def _best(logits: Float[jax.Array, "M V"]) -> Int32[jax.Array, " M"]:
+    """The most probable token of each row, -1 where a row is broken."""
+    sound = jnp.isfinite(jnp.sum(logits, axis=-1))
+    return jnp.where(sound, jnp.argmax(logits, axis=-1), -1).astype(jnp.int32)

@@ -35,15 +35,16 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Prefilled:
-    """What a page of a prompt gives: hidden states [T D] of its tokens, logits [V] behind its last one."""
+    """What a page of a prompt gives: hidden states [T D] of its tokens, most probable token and logits [V] behind it."""
 
     hidden: jax.Array
+    best: int
     logits: jax.Array
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """What a step gives: the most probable token of each row [B], and the logits [V] of each."""
+    """What a step gives: the most probable token of each row [B], -1 for a broken one, and the logits [V] of each."""
 
     best: NDArray[np.int32]
     logits: tuple[jax.Array, ...]
@@ -99,8 +100,8 @@ class GeneratorNetwork:
         padded[: len(ids)] = ids
         span = np.array((start, len(ids)), np.int32)
         with translated():
-            hidden, logits, self._caches = self._call(("prefill", width), padded, span, table)
-        return Prefilled(hidden, logits)
+            hidden, best, logits, self._caches = self._call(("prefill", width), padded, span, table)
+            return Prefilled(hidden, int(best), logits)
 
     def decode(self, ids: Ids, places: Ids, tables: Ids) -> Decoded:
         """Run one token a row; their number is one of ROW_BUCKETS, and an empty row has zeros everywhere."""
