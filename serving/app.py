@@ -15,7 +15,9 @@ from serving.routes.operations import api_document, exposition, health, liveness
 from serving.routes.router import ExactRouter
 from serving.routes.service import Metrics, Service
 from serving.routes.surfaces import SurfaceHandler
+from serving.routes.texts import TextHandler, text_pool
 from serving.schema import Schema
+from serving.text_endpoints import TextEndpoint
 
 MAX_REQUEST_BYTES: Final = 8 * 1024 * 1024
 
@@ -28,20 +30,26 @@ def build_app(
     schema: Schema = Schema.V5,
 ) -> Edge:
     """Give the ASGI application over a service; its lifespan ends with `service.stop()`."""
-    app = Application(router=_routes(service, SurfaceHandler(service, metrics, max_request_bytes, schema), metrics))
+    surfaces = SurfaceHandler(service, metrics, max_request_bytes, schema)
+    pool = text_pool()
+    texts = TextHandler(service, metrics, max_request_bytes, pool)
+    app = Application(router=_routes(service, surfaces, texts, metrics))
     app.exceptions_handlers[Exception] = _answer_exception
 
     async def stop(_: Application) -> None:
         await service.stop()
+        pool.shutdown(wait=False, cancel_futures=True)
 
     app.on_stop += stop
     return Edge(app)
 
 
-def _routes(service: Service, surfaces: SurfaceHandler, metrics: Metrics) -> ExactRouter:
+def _routes(service: Service, surfaces: SurfaceHandler, texts: TextHandler, metrics: Metrics) -> ExactRouter:
     router = ExactRouter()
     for endpoint in Endpoint:
         router.add_post(endpoint.path, surfaces.bind(endpoint))
+    for text_endpoint in TextEndpoint:
+        router.add_post(text_endpoint.value, texts.bind(text_endpoint))
     router.add_read("/v1/models", models(service))
     router.add_read("/v1/models/{path:id}", model(service))
     router.add_read("/health", health(service))

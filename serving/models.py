@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from serving.config import ModelEntry
 from serving.errors import ErrorCode, RequestFailed
@@ -11,6 +12,9 @@ from serving.live import LiveModel
 from serving.loaded import LoadedModel
 from serving.readiness import Status, process_status
 from vela_jax.surfaces.shown import NAME_SHOWN
+
+if TYPE_CHECKING:
+    from serving.text_side import TextSide
 
 
 class ServedModel:
@@ -22,6 +26,7 @@ class ServedModel:
         self.golden: Golden = PENDING
         self.loaded: LoadedModel | None = None
         self.live: LiveModel | None = None  # set before the status says ready
+        self.text: TextSide | None = None  # a generator's, as soon as its package is read
 
     @property
     def id(self) -> str:
@@ -44,6 +49,14 @@ class ServedModel:
             reason = f": {self.status.reason}" if self.status.reason else ""
             raise RequestFailed(ErrorCode.NOT_READY, f"model {self.id} is {self.status.state}{reason}")
         return self.live
+
+    def require_text(self) -> TextSide:
+        """What renders and derenders. Raises RequestFailed: `unsupported_surface` for a model that writes no text."""
+        if self.text is not None:
+            return self.text
+        if self.live is None:
+            self.require_live()
+        raise RequestFailed(ErrorCode.UNSUPPORTED_SURFACE, f"model {self.id} does not generate text")
 
 
 class ModelTable:
@@ -76,6 +89,16 @@ class ModelTable:
             wanted = name[:NAME_SHOWN]
             raise RequestFailed(ErrorCode.MODEL_NOT_FOUND, f"model {wanted!r} is not served; {self._served()}")
         return found
+
+    def find_generator(self, name: str | None) -> ServedModel:
+        """The model that renders and derenders under a name; without one, the only model that can.
+
+        Raises RequestFailed as `find` does.
+        """
+        if name is not None or self.single is not None:
+            return self.find(name)
+        generators = [model for model in self.models if model.text is not None]
+        return generators[0] if len(generators) == 1 else self._find_unnamed()
 
     def _match(self, name: str) -> ServedModel | None:
         """A served name wins over whatever else another model answers to."""

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from serving import card
 from serving.bundle import BundleTask, read_bundle
@@ -31,6 +31,9 @@ from serving.timing import Timing
 from serving.version import API_VERSION
 from vela_jax.contract import Answer, Surface
 from vela_jax.systemone.assets import check_parts
+
+if TYPE_CHECKING:
+    from serving.text_side import TextSide
 
 
 class Service:
@@ -148,6 +151,15 @@ class Service:
             found = replace(found, deadline=deadline if found.deadline is None else min(deadline, found.deadline))
         standard = Standard(self._schema is Schema.V4, call.long_context) if endpoint is Endpoint.SYSTEMONE else None
         return task_of(surface, found, call.parts, taken, standard)
+
+    def text_side(self, name: str | None) -> TextSide:
+        """Give what renders and derenders for a model; it may be there before the model is ready.
+
+        Raises RequestFailed. May be called from any thread.
+        """
+        if self._stopping:
+            raise RequestFailed(ErrorCode.NOT_READY, "the server is shutting down")
+        return self._models.find_generator(name).require_text()
 
     def model_cards(self) -> list[dict[str, Any]]:
         """Give the cards of the served models in load order."""

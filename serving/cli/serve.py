@@ -55,8 +55,9 @@ def _run(settings: Settings, kept: Path, display: Display) -> NoReturn:
     from serving.received import Endpoint
     from serving.server import HttpServer, ServerSettings, StartFailed
     from serving.sockets import CannotListen
+    from serving.text_endpoints import TextEndpoint
 
-    metrics = Metrics([endpoint.path for endpoint in Endpoint])
+    metrics = Metrics([*(endpoint.path for endpoint in Endpoint), *TextEndpoint])
     models = ModelTable([ServedModel(entry) for entry in settings.entries])
     watcher = Watcher(models, display)
     loader = Loader(

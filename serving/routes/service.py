@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from serving.received import Endpoint, Received
 from serving.timing import Timing
+
+if TYPE_CHECKING:
+    from serving.text_side import TextSide
 
 
 class Service(Protocol):
@@ -20,6 +23,9 @@ class Service(Protocol):
         Fills in the phases of `timing` after `received`. Raises RequestFailed.
         Cancelling the task that awaits this cancels its jobs.
         """
+
+    def text_side(self, name: str | None) -> TextSide:
+        """Give what renders and derenders for a model. Raises RequestFailed. May be called from any thread."""
 
     def model_cards(self) -> list[dict[str, Any]]:
         """Give the cards of the served models in load order."""

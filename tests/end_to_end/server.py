@@ -23,6 +23,7 @@ from serving.received import Endpoint
 from serving.server import HttpServer, ServerSettings
 from serving.service import Service, planning_pool
 from serving.sockets import Address
+from serving.text_endpoints import TextEndpoint
 from vela_jax.forward.compilation_cache import keep_compiled
 from vela_jax.forward.engine_args import EngineArgs
 
@@ -83,7 +84,7 @@ def running(
 ) -> Iterator[Running]:
     """Serve the entries; by default wait until every load has settled. `wrap` may change how a model is loaded."""
     models = ModelTable([ServedModel(entry) for entry in entries])
-    metrics = Metrics([endpoint.path for endpoint in Endpoint])
+    metrics = Metrics([*(endpoint.path for endpoint in Endpoint), *TextEndpoint])
     pool = planning_pool()
     assembler = Assembler(PackageSources(offline=True), args)
 

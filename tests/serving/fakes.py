@@ -20,6 +20,7 @@ from serving.models import ModelTable, ServedModel
 from serving.received import Endpoint
 from serving.schema import Schema
 from serving.service import Service, planning_pool
+from serving.text_endpoints import TextEndpoint
 from vela_jax.contract import (
     Answer,
     Batch,
@@ -262,7 +263,7 @@ class Process:
     schema: Schema = Schema.V5
 
     def __post_init__(self) -> None:
-        self.metrics = Metrics([endpoint.path for endpoint in Endpoint])
+        self.metrics = Metrics([*(endpoint.path for endpoint in Endpoint), *TextEndpoint])
         self.models = ModelTable([ServedModel(entry) for entry in self.entries])
         self.pool = planning_pool()
         self.device_faults = 0

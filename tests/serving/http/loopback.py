@@ -15,9 +15,11 @@ from typing import Any
 import httpx
 
 from serving.app import build_app
+from serving.errors import ErrorCode, RequestFailed
 from serving.received import Endpoint, Received
 from serving.server import HttpServer, ServerSettings
 from serving.sockets import Address
+from serving.text_side import TextSide
 from serving.timing import Timing
 
 PATIENCE = 10.0
@@ -60,6 +62,7 @@ class FakeService:
     cancelled: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     seen: list[Any] = field(default_factory=list)
     calls: list[Received] = field(default_factory=list)
+    texts: dict[str, TextSide] = field(default_factory=dict)
     stopped: bool = False
 
     def check_ready_if_single(self) -> None:
@@ -82,6 +85,11 @@ class FakeService:
         answer: dict[str, Any] = self.reply(endpoint, call.body)
         timing.assembled = time.monotonic()
         return answer
+
+    def text_side(self, name: str | None) -> TextSide:
+        if name not in self.texts:
+            raise RequestFailed(ErrorCode.MODEL_NOT_FOUND, f"model {name!r} is not served")
+        return self.texts[name]
 
     def model_cards(self) -> list[dict[str, Any]]:
         return self.cards
