@@ -115,7 +115,7 @@ def _read(raw: Any) -> Question | dict[str, Any]:
 
 
 def _answer(question: Question, result: Result) -> dict[str, Any]:
-    kind = {Choice: "choice", Noul: "noul", Score: "score"}[type(question)]  # type: ignore[index]
+    kind = {Choice: "choice", Noul: "noul", Score: "score"}[type(question)]
     if isinstance(result, Missing):
         return {"type": kind, "error": "deadline_exceeded"}
     share = float(result[0]) % 101 / 101
@@ -152,10 +152,9 @@ class Served:
     client: httpx.Client
     port: int
 
-    def post(self, path: str, body: Any, status: int = 200, **headers: str) -> Any:
+    def post(self, path: str, body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Any:
         """The decoded answer to a JSON body, which must have the status."""
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        response = self.client.post(path, json=body, headers=named)
+        response = self.client.post(path, json=body, headers=headers)
         assert response.status_code == status, response.text
         return response.json()
 
