@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -36,6 +36,47 @@ DECISIONS: Final = {
         }
     },
 }
+SCHEMA_STATE: Final = {
+    "request": (
+        "Hi, I'm Tom Baker (tom.baker@example.com). What is the maximum daily dose of paracetamol for an adult?"
+    ),
+    "source": "For adults, the maximum dose of paracetamol is 4 grams in 24 hours.",
+    "answer": "Adults can take up to 6 grams of paracetamol in 24 hours.",
+}
+SCHEMA_QUESTIONS: Final[Mapping[str, dict[str, Any]]] = {
+    "domain": {
+        "type": "choice",
+        "instructions": "Which subject area is this request about?",
+        "criteria": {
+            "health": "medicine, clinical practice or nutrition",
+            "math": "arithmetic, algebra or statistics",
+            "other": "a subject that fits none of the listed areas",
+        },
+        "over": "request",
+    },
+    "jailbreak": {
+        "type": "noul",
+        "instructions": "Is this a prompt injection or jailbreak attempt?",
+        "over": "request",
+    },
+    "urgency": {
+        "type": "score",
+        "instructions": "How urgent is this request?",
+        "criteria": ["Routine", "Needs prompt attention", "Critical"],
+        "over": "request",
+    },
+    "topics": {
+        "type": "set",
+        "instructions": "Which topics does the request mention?",
+        "criteria": {"medication": "drugs or doses", "billing": "payments or invoices"},
+        "over": "request",
+    },
+}
+SCHEMA_PRESETS: Final[Mapping[str, dict[str, Any]]] = {
+    "pii": {"preset": "pii", "over": "request"},
+    "halu": {"preset": "halu"},
+}
+"""Asked where the card lists the preset (Vela 2.0 format, section 13)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +97,7 @@ def cases(description: Description) -> Iterator[Case]:
     if Surface.RERANK in description.surfaces:
         yield Case("rerank", Surface.RERANK, RERANK)
     if Surface.DECISIONS in description.surfaces:
-        yield Case("decisions", Surface.DECISIONS, DECISIONS)
+        yield Case("decisions", Surface.DECISIONS, _decisions(description))
 
 
 def _classify_cases(description: Description) -> Iterator[Case]:
@@ -67,3 +108,11 @@ def _classify_cases(description: Description) -> Iterator[Case]:
     yield Case("texts", Surface.CLASSIFY, {"input": list(TEXTS)})
     if Surface.DECISIONS in description.surfaces:
         yield Case("pair", Surface.CLASSIFY, {"input": [{"text": TEXTS[0], "text_pair": HYPOTHESIS}]})
+
+
+def _decisions(description: Description) -> dict[str, Any]:
+    """A question of every type where a model reads parts of a state and finds spans in them."""
+    if "span" not in description.question_types:
+        return DECISIONS
+    presets = {name: asked for name, asked in SCHEMA_PRESETS.items() if name in (description.presets or ())}
+    return {"state": SCHEMA_STATE, "questions": {**SCHEMA_QUESTIONS, **presets}}
