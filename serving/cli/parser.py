@@ -98,6 +98,8 @@ def _add_entry_options(parser: Parser) -> None:
     group.add_argument("--engine", help="auto or jax (default auto)")
     group.add_argument("--family", help="family of the packages (default: detected)")
     group.add_argument("--profile", help="exact, the only one (default)")
+    group.add_argument("--reasoning-parser", metavar="NAME", help="reads a generator's reasoning: auto, none, qwen3")
+    group.add_argument("--tool-call-parser", metavar="NAME", help="reads its tool calls: auto, none, hermes")
     group.add_argument("--memory-budget", type=_number(above=0), metavar="GIB", help="refuse a larger estimate")
     group.add_argument("--batching", choices=["exact", "throughput"], help="default of engine_args.batching")
     group.add_argument("--max-batch-tokens", type=_count(1), help="default of engine_args.max_batch_tokens")
@@ -107,6 +109,7 @@ def _add_listening_options(parser: Parser) -> None:
     group = parser.add_argument_group("where to listen")
     group.add_argument("--host", default="127.0.0.1", help="default 127.0.0.1; anyone who reaches it can ask")
     group.add_argument("--port", type=_count(0, 65535), default=8100, help="default 8100; 0 takes a free one")
+    group.add_argument("--no-page", action="store_false", dest="page", help="serve no page to try models at /")
     group.add_argument("--uds", type=Path, metavar="PATH", help="Unix socket instead of TCP")
 
 

@@ -26,6 +26,8 @@ from serving.sockets import Address
 from vela_jax.forward.engine_args import EngineArgs, read_engine_args
 
 ENTRY_OPTIONS = ("device", "engine", "family", "profile")
+FAMILY_OPTIONS = ("reasoning_parser", "tool_call_parser")
+"""Flags of the one MODEL that go into its entry's `options`."""
 
 
 def read_settings(arguments: argparse.Namespace) -> Settings:
@@ -55,12 +57,15 @@ def read_settings(arguments: argparse.Namespace) -> Settings:
             golden_files=tuple(arguments.golden),
         ),
         schema=Schema(arguments.systemone_schema),
+        with_page=arguments.page,
     )
 
 
 def _read_entries(arguments: argparse.Namespace) -> tuple[ModelEntry, ...]:
     given: dict[str, Any] = {name: getattr(arguments, name) for name in ENTRY_OPTIONS if getattr(arguments, name)}
+    options = {name: getattr(arguments, name) for name in FAMILY_OPTIONS if getattr(arguments, name) is not None}
     single = {"--revision": arguments.revision, "--served-model-name": arguments.served_model_name}
+    single |= {f"--{name.replace('_', '-')}": value for name, value in options.items()}
     if arguments.models_file is not None:
         refused = [name for name, value in single.items() if value] + [f"--{name}" for name in given]
         return _read_file(arguments, refused)
@@ -68,7 +73,7 @@ def _read_entries(arguments: argparse.Namespace) -> tuple[ModelEntry, ...]:
     named = [name for name, value in single.items() if value]
     if named and len(arguments.models) != 1:
         raise CommandFailed(f"{' and '.join(named)} need exactly one MODEL, got {len(arguments.models)}")
-    given |= {"revision": arguments.revision, "name": arguments.served_model_name}
+    given |= {"revision": arguments.revision, "name": arguments.served_model_name, "options": options}
     entries = tuple(ModelEntry(model=model, memory_budget_gib=arguments.memory_budget, **given) for model in models)
     for entry in entries:
         entry.check()

@@ -50,6 +50,7 @@ def test_every_option_arrives(tmp_path: Path) -> None:
         *("--max-queue", "1", "--max-queued-tokens", "2", "--max-request-bytes", "3", "--max-bundle-tasks", "4"),
         *("--result-cache-entries", "0", "--load-attempts", "6", "--load-retry-seconds", "0.5"),
         *("--cache-dir", str(tmp_path), "--offline", "--accept-licence", "a", "--accept-licence", "b"),
+        *("--reasoning-parser", "none", "--tool-call-parser", "hermes"),
     )
     assert settings.entries == (
         ModelEntry(
@@ -59,6 +60,7 @@ def test_every_option_arrives(tmp_path: Path) -> None:
             engine="jax",
             family="task_heads",
             memory_budget_gib=4.0,
+            options={"reasoning_parser": "none", "tool_call_parser": "hermes"},
         ),
     )
     assert (settings.engine_args.batching, settings.engine_args.max_batch_tokens) == ("throughput", 1024)
