@@ -5,14 +5,19 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from checkpoints.keymaps import bert, classifier, markers, modernbert, qwen3, relevance
+from checkpoints.keymaps import bert, classifier, markers, modernbert, qwen3, qwen3_5, relevance
 from checkpoints.keymaps.keymap import KeyMap, Match, Path, Rule, Transform, merged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 BACKBONES: Final[Mapping[str, KeyMap]] = MappingProxyType(
-    {"bert": bert.BACKBONE, "modernbert": modernbert.BACKBONE, "qwen3": qwen3.BACKBONE}
+    {
+        "bert": bert.BACKBONE,
+        "modernbert": modernbert.BACKBONE,
+        "qwen3": qwen3.BACKBONE,
+        "qwen3_5_text": qwen3_5.BACKBONE,
+    }
 )
 CLASSIFIER_HEAD: Final = classifier.HEAD
 RELEVANCE_SCORERS: Final = relevance.SCORERS

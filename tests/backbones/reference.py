@@ -11,7 +11,16 @@ import numpy as np
 import torch
 from flax import nnx
 from numpy.typing import NDArray
-from transformers import BertConfig, BertModel, ModernBertConfig, ModernBertModel, Qwen3Config, Qwen3Model
+from transformers import (
+    BertConfig,
+    BertModel,
+    ModernBertConfig,
+    ModernBertModel,
+    Qwen3_5TextConfig,
+    Qwen3_5TextModel,
+    Qwen3Config,
+    Qwen3Model,
+)
 
 from checkpoints.keymaps import BACKBONES
 from vela_jax.backbones import backbone_config, build
@@ -60,6 +69,16 @@ def qwen3(**changes: Any) -> Pair:
     """A tiny Qwen3 of three layers, two query heads to a key-value head, heads wider than D / N."""
     sizes = {"num_hidden_layers": 3, "num_key_value_heads": 2, "head_dim": 32, "max_position_embeddings": 4096}
     return _pair(Qwen3Model(Qwen3Config(**{**_SIZES, **_SPECIALS, **sizes, **changes})))
+
+
+def qwen3_5(**changes: Any) -> Pair:
+    """A tiny Qwen3.5 of five layers, the fourth of attention; two value heads to a key head of the delta nets."""
+    delta = {"linear_num_key_heads": 2, "linear_num_value_heads": 4}
+    widths = {"linear_key_head_dim": 16, "linear_value_head_dim": 16, "head_dim": 32}
+    sizes = {"num_hidden_layers": 5, "num_key_value_heads": 2, "max_position_embeddings": 4096}
+    rope = {"rope_type": "default", "rope_theta": 1e7, "partial_rotary_factor": 0.25, "mrope_section": [2, 1, 1]}
+    config = {**_SIZES, **_SPECIALS, **delta, **widths, **sizes, "rope_parameters": rope, **changes}
+    return _pair(Qwen3_5TextModel(Qwen3_5TextConfig(**config)))
 
 
 def _pair(theirs: Any) -> Pair:

@@ -15,6 +15,7 @@ MAKERS: dict[str, Callable[[], Pair]] = {
     "modernbert": lambda: reference.modernbert(num_hidden_layers=2),
     "bert": lambda: reference.bert(num_hidden_layers=1),
     "qwen3": lambda: reference.qwen3(num_hidden_layers=1),
+    "qwen3_5": lambda: reference.qwen3_5(num_hidden_layers=2, layer_types=["linear_attention", "full_attention"]),
 }
 NAMES = pytest.mark.parametrize("name", sorted(MAKERS))
 
@@ -31,7 +32,7 @@ def last(name: str, ids: NDArray[np.int32], lengths: list[int]) -> NDArray[np.fl
 
 @pytest.mark.parametrize(
     ("name", "width"),
-    [("modernbert", 16), ("modernbert", 32), ("modernbert", 256), ("bert", 32), ("qwen3", 32)],
+    [("modernbert", 16), ("modernbert", 32), ("modernbert", 256), ("bert", 32), ("qwen3", 32), ("qwen3_5", 96)],
 )
 def test_a_row_has_the_same_bits_alone_and_in_any_batch(name: str, width: int) -> None:
     length = width - 3

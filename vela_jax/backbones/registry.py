@@ -11,13 +11,14 @@ from flax import nnx
 from vela_jax.backbones.bert import Bert, BertConfig
 from vela_jax.backbones.modernbert import ModernBert, ModernBertConfig
 from vela_jax.backbones.qwen3 import Qwen3, Qwen3Config
+from vela_jax.backbones.qwen3_5 import Qwen35, Qwen35Config
 from vela_jax.layers.config import ConfigError
 
-AnyConfig = BertConfig | ModernBertConfig | Qwen3Config
-AnyBackbone = Bert | ModernBert | Qwen3
+AnyConfig = BertConfig | ModernBertConfig | Qwen3Config | Qwen35Config
+AnyBackbone = Bert | ModernBert | Qwen3 | Qwen35
 
 CONFIGS: Final[Mapping[str, type[AnyConfig]]] = MappingProxyType(
-    {"bert": BertConfig, "modernbert": ModernBertConfig, "qwen3": Qwen3Config}
+    {"bert": BertConfig, "modernbert": ModernBertConfig, "qwen3": Qwen3Config, "qwen3_5_text": Qwen35Config}
 )
 
 
@@ -37,3 +38,5 @@ def build(config: AnyConfig, rngs: nnx.Rngs) -> AnyBackbone:
             return ModernBert(config, rngs=rngs)
         case Qwen3Config():
             return Qwen3(config, rngs=rngs)
+        case Qwen35Config():
+            return Qwen35(config, rngs=rngs)

@@ -42,7 +42,7 @@ def full_attention(
     rows, heads, group, width, features = q.shape
     if heads * group * width * width <= SCORES_AT_ONCE:
         seen = _seen(lengths, width, np.tile(np.arange(width), group), causal)
-        return _attend(q.reshape(rows, heads, group * width, features), k, v, seen).reshape(q.shape)
+        return attend(q.reshape(rows, heads, group * width, features), k, v, seen).reshape(q.shape)
     alone = (
         q.reshape(rows * heads, group, width, features),
         k.reshape(rows * heads, width, features),
@@ -81,22 +81,22 @@ def _head_in_blocks(q: jax.Array, k: jax.Array, v: jax.Array, length: jax.Array,
     def part(start: jax.Array) -> jax.Array:
         some = lax.dynamic_slice_in_dim(q, start, block, axis=1).reshape(group * block, features)
         places = start + np.tile(np.arange(block, dtype=np.int32), group)
-        return _attend(some[None, None], k[None, None], v[None, None], _seen(length[None], width, places, causal))
+        return attend(some[None, None], k[None, None], v[None, None], _seen(length[None], width, places, causal))
 
     parts: jax.Array = lax.map(part, jnp.arange(count, dtype=jnp.int32) * block)
     parts = parts.reshape(count, group, block, features).transpose(1, 0, 2, 3)
     return parts.reshape(group, count * block, features)[:, :width]
 
 
-def _attend(q: jax.Array, k: jax.Array, v: jax.Array, seen: jax.Array) -> jax.Array:
+def attend(q: jax.Array, k: jax.Array, v: jax.Array, seen: jax.Array) -> jax.Array:
     """Softmax attention of q [... T H] over k and v [... S H]; `seen` broadcasts to [... T S], false hides a key."""
-    scores = _products(q * q.shape[-1] ** -0.5, k, over=2)
+    scores = products(q * q.shape[-1] ** -0.5, k, over=2)
     scores = jnp.where(seen, scores, _HIDDEN)
     weights = jnp.exp(scores - jnp.max(scores, axis=-1, keepdims=True))
-    return _products(weights, v, over=1) / jnp.sum(weights, axis=-1, keepdims=True)
+    return products(weights, v, over=1) / jnp.sum(weights, axis=-1, keepdims=True)
 
 
-def _products(a: jax.Array, b: jax.Array, *, over: int) -> jax.Array:
+def products(a: jax.Array, b: jax.Array, *, over: int) -> jax.Array:
     """Matrix products of the last two axes, over the last axis of `a` and axis `over` of each matrix of `b`.
 
     The leading axes are made one: of several, the compiler treats one of length 1 otherwise, and bits would differ.
@@ -122,7 +122,7 @@ def sliding_attention(
         return _in_band(q, k, v, lengths, block, half_window)
     places = np.arange(width)
     near = np.abs(places[:, None] - places[None, :]) <= half_window
-    return _attend(q, k, v, real_tokens(lengths, width)[:, None, None, :] & near[None, None])
+    return attend(q, k, v, real_tokens(lengths, width)[:, None, None, :] & near[None, None])
 
 
 def _in_band(q: jax.Array, k: jax.Array, v: jax.Array, lengths: jax.Array, block: int, half_window: int) -> jax.Array:
@@ -177,7 +177,7 @@ def _band_chunk(
     real = (places >= 0)[None] & (places[None] < lengths[:, None, None])  # [rows, blocks, 3 block]
     seen = real[:, None, :, None, :] & near[None, None, None]
     q = q.reshape(rows, heads, count, block, features)
-    return _attend(q, _bands(k, block), _bands(v, block), seen).reshape(rows, heads, span, features)
+    return attend(q, _bands(k, block), _bands(v, block), seen).reshape(rows, heads, span, features)
 
 
 def _bands(x: jax.Array, block: int) -> jax.Array:

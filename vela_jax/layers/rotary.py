@@ -87,10 +87,10 @@ class Rope:
 
 
 class RopeTable(NamedTuple):
-    """cos and sin of every position's angles, times the attention scale."""
+    """cos and sin of each token's angles, times the attention scale."""
 
-    cos: Float[np.ndarray, "T H/2"]
-    sin: Float[np.ndarray, "T H/2"]
+    cos: Float[np.ndarray, "T H/2"] | Float[jax.Array, "T H/2"]
+    sin: Float[np.ndarray, "T H/2"] | Float[jax.Array, "T H/2"]
 
 
 def rope_table(rope: Rope, length: int, width: int) -> RopeTable:
