@@ -12,6 +12,7 @@ from serving.http.responses import error_response
 from serving.received import Endpoint
 from serving.routes.models import model, models
 from serving.routes.operations import api_document, exposition, health, liveness
+from serving.routes.page import page
 from serving.routes.router import ExactRouter
 from serving.routes.service import Metrics, Service
 from serving.routes.surfaces import SurfaceHandler
@@ -28,12 +29,19 @@ def build_app(
     *,
     max_request_bytes: int = MAX_REQUEST_BYTES,
     schema: Schema = Schema.V5,
+    with_page: bool = True,
 ) -> Edge:
-    """Give the ASGI application over a service; its lifespan ends with `service.stop()`."""
+    """Give the ASGI application over a service; its lifespan ends with `service.stop()`.
+
+    `with_page` says whether `/` answers a person's browser.
+    """
     surfaces = SurfaceHandler(service, metrics, max_request_bytes, schema)
     pool = text_pool()
     texts = TextHandler(service, metrics, max_request_bytes, pool)
-    app = Application(router=_routes(service, surfaces, texts, metrics))
+    router = _routes(service, surfaces, texts, metrics)
+    if with_page:
+        router.add_read("/", page())
+    app = Application(router=router)
     app.exceptions_handlers[Exception] = _answer_exception
 
     async def stop(_: Application) -> None:

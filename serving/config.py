@@ -128,6 +128,7 @@ class Settings:
     address: Address = field(default_factory=Address)
     sources: PackageSources = field(default_factory=PackageSources)
     schema: Schema = Schema.V5
+    with_page: bool = True
 
 
 def read_models_file(path: Path, memory_budget_gib: float | None = None) -> tuple[ModelEntry, ...]:

@@ -72,7 +72,13 @@ def _run(settings: Settings, kept: Path, display: Display) -> NoReturn:
         on_device_fault=lambda: server.fail(),
     )
     service = Service(models, loader, metrics, settings.limits, settings.schema)
-    app = build_app(service, metrics, max_request_bytes=settings.limits.max_request_bytes, schema=settings.schema)
+    app = build_app(
+        service,
+        metrics,
+        max_request_bytes=settings.limits.max_request_bytes,
+        schema=settings.schema,
+        with_page=settings.with_page,
+    )
 
     def announce(line: str) -> None:
         display.line(line)
