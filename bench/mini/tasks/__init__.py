@@ -1,0 +1,1 @@
+"""Labelled requests of every question type, drawn from the texts."""

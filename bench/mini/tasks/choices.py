@@ -1,0 +1,95 @@
+"""Choices: topics, kinds of message, meanings of words, and whether a document helps."""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from bench.mini.tasks import relevance
+from bench.mini.tasks.example import Example
+from bench.mini.tasks.options import choice
+from bench.mini.texts.classes import Scheme, schemes
+from bench.mini.texts.dictionary import Entry, entries
+from bench.mini.texts.slots import vary
+from bench.mini.texts.split import Split, choose
+from bench.mini.texts.topics import about, topics
+
+MOST_OPTIONS: Final = 7
+WORDINGS: Final = (
+    "What is this text about?",
+    "Which topic fits best?",
+    "Pick the subject of the text.",
+    "Choose the field that the question belongs to.",
+    "Route the request to the right expert.",
+    "Which category does this fall into?",
+    "What subject does the user ask about?",
+    "Sort this by subject.",
+    "Under which heading would you file it?",
+    "Select the matching area.",
+    "Which specialist should answer this?",
+    "Domain of the prompt?",
+)
+_COARSE: Final = re.compile(
+    r"sex|slang|derog|offens|obscen|genital|ethnic|slur|vulgar|drug|prostitu|kill|rape", re.IGNORECASE
+)
+_MEANING: Final = ("Which word does this define?", "What is described here?", "Name the thing that is meant.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """An option made of words for one meaning."""
+
+    names: tuple[str, ...]
+    descriptions: tuple[str, ...] = ()
+
+
+def topic(rng: random.Random, split: Split) -> Example:
+    """The topic of a sentence."""
+    options = rng.sample(topics(split), rng.randint(2, MOST_OPTIONS))
+    gold = options[0]
+    text = vary(about(gold, rng, split), rng)
+    return Example(text, (choice(options, gold, choose(WORDINGS, split), rng),))
+
+
+def scheme(rng: random.Random, split: Split) -> Example:
+    """The option of a closed set that a sentence calls for."""
+    return of_scheme(rng.choice(schemes()), rng, split)
+
+
+def of_scheme(chosen: Scheme, rng: random.Random, split: Split) -> Example:
+    """The same, of one set."""
+    gold = rng.choice(chosen.options)
+    others = [option for option in chosen.options if option is not gold]
+    kept = rng.sample(others, rng.randint(min(1, len(others)), min(len(others), MOST_OPTIONS - 1)))
+    return Example(vary(gold.text(rng, split), rng), (choice([gold, *kept], gold, chosen.wordings, rng),))
+
+
+def meaning(rng: random.Random, split: Split) -> Example:
+    """The word that a gloss defines."""
+    chosen = [rng.choice(_glossed(split)) for _ in range(rng.randint(2, 5))]
+    unique = list({entry.words[0]: entry for entry in chosen}.values())
+    if len(unique) < 2:
+        return meaning(rng, split)
+    gold = unique[0]
+    words = [_Word(entry.words) for entry in unique]
+    return Example(gold.gloss, (choice(words, words[0], _MEANING, rng, 0.0),))
+
+
+def help_of(rng: random.Random, split: Split) -> Example:
+    """Whether a document helps with a request."""
+    return relevance.choice_of(rng, split)
+
+
+@cache
+def _glossed(split: Split) -> tuple[Entry, ...]:
+    """Entries short enough for a row; of a machine without the dictionary, the topics in its place."""
+    found = choose([entry for entry in entries() if _is_plain(entry)], split, lambda entry: entry.words[0])
+    return found or tuple(Entry(each.names, text) for each in topics(split) for text in each.descriptions)
+
+
+def _is_plain(entry: Entry) -> bool:
+    """Whether a gloss is short, and nothing that one would not show to anybody."""
+    return 12 <= len(entry.gloss) <= 120 and len(entry.words[0]) > 2 and not _COARSE.search(entry.gloss)

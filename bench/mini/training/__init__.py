@@ -1,0 +1,1 @@
+"""How a student is trained: rows, losses, batches, steps and checkpoints."""
