@@ -13,10 +13,13 @@ from checkpoints.keymaps import (
     RELEVANCE_SCORERS,
     merged,
 )
+from checkpoints.keymaps.causal import TIED, UNTIED
 from checkpoints.loading import Source
+from checkpoints.readers.causal import weight_files
 from checkpoints.readers.options import TaskHeadsOptions
 from checkpoints.readers.reranker import SCORERS
 from checkpoints.weights import TensorFile
+from vela_jax.backbones.decoder import CausalLM, DecoderConfig
 from vela_jax.backbones.modernbert import ModernBertConfig
 from vela_jax.families.task_heads.facts import FAMILY as TASK_HEADS
 from vela_jax.families.task_heads.networks import build_network as build_task_heads_network
@@ -24,6 +27,8 @@ from vela_jax.families.task_heads.spec import RelevanceSpec
 from vela_jax.families.vela2.model import FAMILY as VELA2
 from vela_jax.families.vela2.network import EncoderNetwork
 from vela_jax.families.vela2.spec import EncoderSpec
+from vela_jax.generation.spec import FAMILY as GENERATOR
+from vela_jax.generation.spec import GeneratorSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,8 +38,9 @@ if TYPE_CHECKING:
     from checkpoints.files import PackageFolder
     from checkpoints.readers.reading import Reading
 
-FAMILIES: Final = (TASK_HEADS, VELA2)
+FAMILIES: Final = (TASK_HEADS, VELA2, GENERATOR)
 WEIGHTS: Final = "model.safetensors"
+_DECODER_PREFIX: Final = "model."
 
 
 def build_network(reading: Reading, rngs: nnx.Rngs) -> nnx.Module:
@@ -42,11 +48,17 @@ def build_network(reading: Reading, rngs: nnx.Rngs) -> nnx.Module:
     if isinstance(reading.spec, EncoderSpec):
         assert isinstance(reading.backbone, ModernBertConfig)
         return EncoderNetwork(reading.backbone, reading.spec.head, rngs=rngs)
+    if isinstance(reading.spec, GeneratorSpec):
+        assert isinstance(reading.backbone, DecoderConfig)
+        return CausalLM(reading.backbone, rngs=rngs)
+    assert not isinstance(reading.backbone, DecoderConfig)
     return build_task_heads_network(reading.backbone, reading.spec, rngs=rngs)
 
 
 def open_sources(folder: PackageFolder, reading: Reading) -> list[Source]:
     """The checkpoint files of a package, their headers checked. Raises PackageError."""
+    if isinstance(reading.backbone, DecoderConfig):
+        return _decoder_sources(folder, reading.backbone)
     weights = TensorFile.open(folder, WEIGHTS)
     if isinstance(reading.spec, EncoderSpec):
         return [Source(weights, MARKED_ENCODER, partial=True, strict=MARKER_HEAD_PREFIXES)]
@@ -56,6 +68,14 @@ def open_sources(folder: PackageFolder, reading: Reading) -> list[Source]:
         scorers = TensorFile.open(folder, SCORERS)
         sources.append(Source(scorers, RELEVANCE_SCORERS, partial=True, counted=False))
     return sources
+
+
+def _decoder_sources(folder: PackageFolder, config: DecoderConfig) -> list[Source]:
+    """The shards of a decoder. Their keys have one prefix, which a shard with the output head alone does not show."""
+    files = [TensorFile.open(folder, name) for name in weight_files(folder)]
+    prefixed = any(key.startswith(_DECODER_PREFIX) for file in files for key in file.tensors)
+    key_map = TIED if config.tie_word_embeddings else UNTIED
+    return [Source(file, key_map, _DECODER_PREFIX if prefixed else "") for file in files]
 
 
 def answers_as_released(options: Mapping[str, Any]) -> bool:

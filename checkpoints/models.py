@@ -9,6 +9,8 @@ from vela_jax.families.task_heads.facts import Facts
 from vela_jax.families.task_heads.reading import Texts
 from vela_jax.families.vela2.model import EncoderModel
 from vela_jax.families.vela2.spec import EncoderSpec
+from vela_jax.generation.model import GeneratorModel
+from vela_jax.generation.spec import GeneratorSpec
 
 if TYPE_CHECKING:
     from checkpoints.package import LoadedPackage
@@ -32,6 +34,8 @@ def build_model(loaded: LoadedPackage, platform: str) -> ServedModel:
     parameters = loaded.provenance.parameters
     if isinstance(loaded.spec, EncoderSpec):
         return EncoderModel(loaded.spec, loaded.tokenizer, depth, parameters, platform)
+    if isinstance(loaded.spec, GeneratorSpec):
+        return GeneratorModel(loaded.spec, parameters)
     texts = Texts.of(loaded.tokenizer)
     texts.reader.check()  # so that the first long text does not wait for it
     facts = Facts(loaded.max_input_tokens, parameters, loaded.provenance.model_sha256)

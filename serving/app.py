@@ -10,6 +10,7 @@ from serving.http.edge import Edge
 from serving.http.errors import failure_of
 from serving.http.responses import error_response
 from serving.received import Endpoint
+from serving.routes.generate import GenerateHandler
 from serving.routes.models import model, models
 from serving.routes.operations import api_document, exposition, health, liveness
 from serving.routes.page import page
@@ -18,7 +19,7 @@ from serving.routes.service import Metrics, Service
 from serving.routes.surfaces import SurfaceHandler
 from serving.routes.texts import TextHandler, text_pool
 from serving.schema import Schema
-from serving.text_endpoints import TextEndpoint
+from serving.text_endpoints import GENERATE, TextEndpoint
 
 MAX_REQUEST_BYTES: Final = 8 * 1024 * 1024
 
@@ -38,7 +39,9 @@ def build_app(
     surfaces = SurfaceHandler(service, metrics, max_request_bytes, schema)
     pool = text_pool()
     texts = TextHandler(service, metrics, max_request_bytes, pool)
+    generate = GenerateHandler(service, metrics, max_request_bytes)
     router = _routes(service, surfaces, texts, metrics)
+    router.add_post(GENERATE, generate.bind())
     if with_page:
         router.add_read("/", page())
     app = Application(router=router)

@@ -17,13 +17,19 @@ from checkpoints.models import ServedModel, build_model
 from checkpoints.package import LoadedPackage, Verified, load, resolve, verify
 from serving.config import ModelEntry, PackageSources
 from serving.devices import DeviceMissing, Placement, place
-from serving.loaded import LoadedModel, Provenance, Report
+from serving.loaded import LoadedModel, Provenance, Report, TokenSide
+from vela_jax.backbones.decoder import DecoderConfig
 from vela_jax.forward.buckets import length_ladder
 from vela_jax.forward.builder import Quiet
 from vela_jax.forward.engine import BucketEngine
 from vela_jax.forward.engine_args import EngineArgs, read_engine_args
 from vela_jax.forward.network import pure_network
 from vela_jax.forward.records import ClassRecords, host_facts
+from vela_jax.generation.engine import TokenEngine
+from vela_jax.generation.model import NoRows
+from vela_jax.generation.network import PAGE_BUCKETS, GeneratorNetwork, page_count
+from vela_jax.generation.plan import Planner
+from vela_jax.generation.spec import GeneratorSpec
 from vela_jax.layers.config import ConfigError
 from vela_jax.text.envelope import EnvelopeError
 from vela_jax.text.tokenizer import TokenizerError
@@ -75,6 +81,8 @@ class Assembler:
         loaded = load(verified, placement.device, report)
         report(TOKENIZER_STAGE, 0, 0)
         model = build_model(loaded, placement.device.platform)
+        if isinstance(loaded.spec, GeneratorSpec):
+            return _join_generator(model, loaded, loaded.spec, placement)
         return self._join(model, loaded, args, placement, self._reference(entry, loaded, placement))
 
     def _join(
@@ -127,6 +135,47 @@ class Assembler:
         tokens = args.batch_tokens(placement.device.platform)
         key = {"model": loaded.provenance.model_sha256, "batch_tokens": tokens, **shapes}
         return ClassRecords(self.records, {**host_facts(placement.device), **msgspec.to_builtins(key)})
+
+
+def _join_generator(
+    model: ServedModel, loaded: LoadedPackage, spec: GeneratorSpec, placement: Placement
+) -> LoadedModel:
+    assert isinstance(loaded.backbone, DecoderConfig)
+    options = spec.options
+    length = spec.profile.max_model_len
+    network = GeneratorNetwork(
+        loaded.graphdef,
+        loaded.params,
+        loaded.backbone,
+        placement.device,
+        max_length=length,
+        pages=page_count(loaded.backbone, options, length),
+    )
+    engine = TokenEngine(network, max_num_seqs=options.max_num_seqs, prefix_caching=options.prefix_caching)
+
+    def warm(report: Report) -> None:
+        engine.warm(lambda done, total: report(WARM_STAGE, done, total))
+
+    return LoadedModel(
+        model=model,
+        engine=NoRows(),
+        description=model.describe(),
+        provenance=_provenance(loaded),
+        accelerator=placement.accelerator,
+        accelerator_validated=placement.validated,
+        device=placement.label,
+        engine_name=ENGINE,
+        engine_args=msgspec.to_builtins(options),
+        numerics="exact",
+        memory_bytes=network.memory_bytes,
+        warm=warm,
+        fill=lambda: None,
+        lengths=PAGE_BUCKETS,
+        buckets=engine.report,
+        compiles=lambda: network.compiles,
+        close=lambda: None,
+        tokens=TokenSide(Planner(spec.profile, options), engine),
+    )
 
 
 def _provenance(loaded: LoadedPackage) -> Provenance:

@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from checkpoints.golden import Reference
 from vela_jax.contract import Engine, Model
+from vela_jax.generation.engine import TokenEngine
+from vela_jax.generation.plan import Planner
 from vela_jax.surfaces.card import Description
 
 Report = Callable[[str, int, int], None]
@@ -25,6 +27,14 @@ class Provenance:
     manifest_sha256: str
     licence: str | None
     release_date: str  # YYYY-MM-DD
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSide:
+    """What a generator has beside the members of every model: what plans its requests, and what runs them."""
+
+    planner: Planner
+    engine: TokenEngine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +65,7 @@ class LoadedModel:
     compiles: Callable[[], int]
     close: Callable[[], None]
     reference: Reference | None = None
+    tokens: TokenSide | None = None  # a generator has it
 
     @property
     def identity(self) -> str:

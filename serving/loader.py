@@ -16,12 +16,14 @@ from serving import golden
 from serving.asking import asking
 from serving.config import Bounds, ModelEntry, Retries
 from serving.live import LiveModel
-from serving.loaded import LoadedModel, Report
+from serving.generation import EngineThread, Generator
+from serving.loaded import LoadedModel, Report, TokenSide
 from serving.metrics import Metrics, ModelInfo
 from serving.models import ModelTable, ServedModel
 from serving.readiness import State, Status
 from serving.result_cache import ResultCache
 from serving.scheduler import Scheduler
+from serving.text_side import TextSide
 from vela_jax.contract import DeviceFault
 
 LoadModel = Callable[[ModelEntry, Report], LoadedModel]
@@ -125,6 +127,8 @@ class Loader:
         served.status = Status(State.LOADING, "starting to load")
         loaded = self._load(served.entry, partial(self._report, served, State.LOADING))
         served.loaded = loaded
+        if loaded.tokens is not None:
+            served.text = TextSide.of(loaded.tokens.planner.profile, served.id)
         scheduler = Scheduler(
             loaded.engine,
             max_jobs=self._bounds.max_queue,
@@ -166,12 +170,21 @@ class Loader:
         entries = self._bounds.result_cache_entries
         cache = ResultCache(entries, partial(self._metrics.cache_looked_up, served.id)) if entries else None
         served.live = LiveModel(loaded, scheduler, self._pool, cache)
+        if loaded.tokens is not None:
+            served.generator = self._generator(served, loaded.tokens)
         served.golden = found
         served.status = Status(State.READY, None)
 
+    def _generator(self, served: ServedModel, tokens: TokenSide) -> Generator:
+        """Start stepping a generator's engine."""
+        thread = EngineThread(tokens.engine, served.id, partial(self._note_fault, served))
+        thread.start()
+        watcher = self._metrics.generation.add(served.id, lambda: tokens.engine.load)
+        return Generator(served.id, tokens.planner, thread, self._pool, watcher)
+
     def _note_failure(self, served: ServedModel, error: BaseException, attempt: int) -> bool:
         """Let go of what was loaded; tells whether no further attempt follows."""
-        served.loaded = None
+        served.loaded = served.text = None
         reason = f"{type(error).__name__}: {error}"
         if isinstance(error, golden.GoldenCheckFailed):
             served.golden = error.golden

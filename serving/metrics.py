@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 from prometheus_client.core import CounterMetricFamily
 from prometheus_client.registry import Collector
 
+from serving.generation_metrics import GenerationMetrics
 from serving.scheduler import Events, Forward
 from vela_jax.contract import ItemError
 
@@ -51,6 +52,7 @@ class Metrics:
         self._make_request_metrics(endpoints)
         self._make_work_metrics()
         self._make_model_metrics()
+        self.generation = GenerationMetrics(self._registry)
 
     def _make_request_metrics(self, endpoints: Iterable[str]) -> None:
         self._requests = self._counter("requests", "Calls of the POST surfaces.", "endpoint", "status")

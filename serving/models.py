@@ -14,6 +14,7 @@ from serving.readiness import Status, process_status
 from vela_jax.surfaces.shown import NAME_SHOWN
 
 if TYPE_CHECKING:
+    from serving.generation import Generator
     from serving.text_side import TextSide
 
 
@@ -27,6 +28,7 @@ class ServedModel:
         self.loaded: LoadedModel | None = None
         self.live: LiveModel | None = None  # set before the status says ready
         self.text: TextSide | None = None  # a generator's, as soon as its package is read
+        self.generator: Generator | None = None  # a generator's, set before the status says ready
 
     @property
     def id(self) -> str:
@@ -49,6 +51,13 @@ class ServedModel:
             reason = f": {self.status.reason}" if self.status.reason else ""
             raise RequestFailed(ErrorCode.NOT_READY, f"model {self.id} is {self.status.state}{reason}")
         return self.live
+
+    def require_generator(self) -> Generator:
+        """What generates. Raises RequestFailed: `unsupported_surface` for a model that writes no text."""
+        self.require_live()
+        if self.generator is None:
+            raise RequestFailed(ErrorCode.UNSUPPORTED_SURFACE, f"model {self.id} does not generate text")
+        return self.generator
 
     def require_text(self) -> TextSide:
         """What renders and derenders. Raises RequestFailed: `unsupported_surface` for a model that writes no text."""

@@ -33,6 +33,7 @@ from vela_jax.contract import Answer, Surface
 from vela_jax.systemone.assets import check_parts
 
 if TYPE_CHECKING:
+    from serving.generation import Generator
     from serving.text_side import TextSide
 
 
@@ -161,6 +162,12 @@ class Service:
             raise RequestFailed(ErrorCode.NOT_READY, "the server is shutting down")
         return self._models.find_generator(name).require_text()
 
+    def generator(self, name: str | None) -> Generator:
+        """Give what generates for a model. Raises RequestFailed."""
+        if self._stopping:
+            raise RequestFailed(ErrorCode.NOT_READY, "the server is shutting down")
+        return self._models.find_generator(name).require_generator()
+
     def model_cards(self) -> list[dict[str, Any]]:
         """Give the cards of the served models in load order."""
         return [card.model_card(served) for served in self._models.models]
@@ -196,7 +203,9 @@ class Service:
         live = [served.live for served in self._models.models if served.live is not None]
         for each in live:
             each.loaded.close()
-        await asyncio.gather(*(asyncio.to_thread(each.scheduler.stop) for each in live))
+        generators = [served.generator for served in self._models.models if served.generator is not None]
+        stops = [*(each.scheduler.stop for each in live), *(each.stop for each in generators)]
+        await asyncio.gather(*(asyncio.to_thread(stop) for stop in stops))
 
     def _depth(self) -> int:
         return sum(served.live.scheduler.depth for served in self._models.models if served.live is not None)

@@ -1,8 +1,12 @@
-"""The endpoints that render and derender: they need no device."""
+"""The endpoints of text: those that render and derender, which need no device, and the one that generates."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
+
+GENERATE: Final = "/inference/v1/generate"
+"""The endpoint that generates."""
 
 
 class TextEndpoint(StrEnum):

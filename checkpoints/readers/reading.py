@@ -13,11 +13,13 @@ from vela_jax.backbones.registry import backbone_config
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from vela_jax.backbones.decoder import DecoderConfig
     from vela_jax.backbones.registry import AnyConfig
     from vela_jax.families.task_heads.spec import Spec as TaskHeadsSpec
     from vela_jax.families.vela2.spec import EncoderSpec
+    from vela_jax.generation.spec import GeneratorSpec
 
-    Spec = TaskHeadsSpec | EncoderSpec
+    Spec = TaskHeadsSpec | EncoderSpec | GeneratorSpec
 
 _MAX_LAYERS: Final = 1024
 _MAX_SIZE: Final = 1 << 24
@@ -45,7 +47,7 @@ class Reading:
 
     spec: Spec
     model_type: str
-    backbone: AnyConfig
+    backbone: AnyConfig | DecoderConfig
     weight_prefix: str | None  # of the backbone's keys; None: the same for all, whichever it is
     max_input_tokens: int
     files: tuple[str, ...]  # all that is loaded, and hashed for the identity
@@ -111,11 +113,16 @@ def read_backbone(model_type: str, config: Mapping[str, Any]) -> AnyConfig:
 
     Sizes are bounded first: a backbone lists its layers, and a wrong number must not use up the memory.
     """
+    check_sizes(config)
+    return backbone_config(model_type, config)
+
+
+def check_sizes(config: Mapping[str, Any]) -> None:
+    """Refuse sizes beyond what a machine can hold. Raises PackageError."""
     members = Members("config.json", config)
     for key in _SIZES:
         if is_integer(config.get(key)):
             members.integer(key, 1, _MAX_LAYERS if key == "num_hidden_layers" else _MAX_SIZE)
-    return backbone_config(model_type, config)
 
 
 def is_integer(value: Any) -> TypeGuard[int]:

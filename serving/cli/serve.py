@@ -55,9 +55,9 @@ def _run(settings: Settings, kept: Path, display: Display) -> NoReturn:
     from serving.received import Endpoint
     from serving.server import HttpServer, ServerSettings, StartFailed
     from serving.sockets import CannotListen
-    from serving.text_endpoints import TextEndpoint
+    from serving.text_endpoints import GENERATE, TextEndpoint
 
-    metrics = Metrics([*(endpoint.path for endpoint in Endpoint), *TextEndpoint])
+    metrics = Metrics([*(endpoint.path for endpoint in Endpoint), *TextEndpoint, GENERATE])
     models = ModelTable([ServedModel(entry) for entry in settings.entries])
     watcher = Watcher(models, display)
     loader = Loader(

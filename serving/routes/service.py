@@ -8,6 +8,7 @@ from serving.received import Endpoint, Received
 from serving.timing import Timing
 
 if TYPE_CHECKING:
+    from serving.generation import Generator
     from serving.text_side import TextSide
 
 
@@ -26,6 +27,9 @@ class Service(Protocol):
 
     def text_side(self, name: str | None) -> TextSide:
         """Give what renders and derenders for a model. Raises RequestFailed. May be called from any thread."""
+
+    def generator(self, name: str | None) -> Generator:
+        """Give what generates for a model. Raises RequestFailed."""
 
     def model_cards(self) -> list[dict[str, Any]]:
         """Give the cards of the served models in load order."""

@@ -10,15 +10,16 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import jax
 import numpy as np
 
 from vela_jax.contract import DeviceFault
 from vela_jax.generation.logprobs import Candidate, candidates, chosen_candidates
-from vela_jax.generation.network import PAGE_BUCKETS, PROMPT_BLOCK, GeneratorNetwork, Prefilled
+from vela_jax.generation.network import PAGE_BUCKETS, PROMPT_BLOCK, ROW_BUCKETS, GeneratorNetwork, Prefilled, Progress
 from vela_jax.generation.pages import PagePool
+from vela_jax.generation.probe import GeneratorProbe, Proof
 from vela_jax.generation.sequence import Delta, Generated
 from vela_jax.generation.stopping import Finish
 from vela_jax.layers.paged_attention import PAGE
@@ -44,22 +45,18 @@ class Load(NamedTuple):
 class TokenEngine:
     """Runs sequences. `submit`, `abort` and `load` may be called from any thread, the others belong to one.
 
-    `rows` are the row counts of a step that were proved to keep a row's bits; `together` False lets one sequence a
-    step run.
+    Until `warm` has proved that rows keep their bits beside others, one sequence a step runs.
     """
 
     def __init__(
         self,
         network: GeneratorNetwork,
         *,
-        rows: Sequence[int],
-        together: bool = True,
         max_num_seqs: int,
         prefix_caching: bool = True,
     ) -> None:
         self.network = network
-        self._rows = tuple(rows)
-        self._at_once = rows[-1] if together else 1
+        self.proof = Proof(ROW_BUCKETS[:1], (), together=False)
         self._max_num_seqs = max_num_seqs
         self._shares = prefix_caching
         self._pool = PagePool(network.pages)
@@ -76,6 +73,23 @@ class TokenEngine:
         pool = self._pool
         counts = self._preemptions, self._prompt_tokens, self._cached_tokens
         return Load(len(self._active), waiting, pool.used, pool.capacity, *counts)
+
+    def warm(self, progress: Progress) -> None:
+        """Compile every step, then prove which row counts keep a row's bits."""
+        self.network.warm(progress)
+        self.proof = GeneratorProbe(self.network).run()
+
+    def report(self) -> list[dict[str, Any]]:
+        """Lines for the card: tokens of a page, rows of a step in use, those that the probe refused, verdict."""
+        return [
+            {
+                "length": 1,
+                "depth": self.network.config.num_hidden_layers,
+                "rows": list(self.proof.rows) if self.proof.together else [1],
+                "rejected": list(self.proof.rejected),
+                "verdict": "proved" if self.proof.together else "alone",
+            }
+        ]
 
     def submit(self, sequences: Sequence[Generated]) -> None:
         """Take sequences in; each goes on until its sink was told the end."""
@@ -179,12 +193,13 @@ class TokenEngine:
             if sequence in self._active and not sequence.in_prompt and self._make_room(sequence):
                 ready.append(sequence)
         ready = [each for each in ready if each in self._active and not each.in_prompt]
-        for start in range(0, len(ready), self._at_once):
-            some = ready[start : start + self._at_once]
+        at_once = self.proof.rows[-1] if self.proof.together else 1
+        for start in range(0, len(ready), at_once):
+            some = ready[start : start + at_once]
             self._guard(some, self._run_rows, some)
 
     def _run_rows(self, sequences: Sequence[Generated]) -> None:
-        rows = next(count for count in self._rows if count >= len(sequences))
+        rows = next(count for count in self.proof.rows if count >= len(sequences))
         ids, places = np.zeros(rows, np.int32), np.zeros(rows, np.int32)
         tables = np.zeros((rows, self.network.table_width), np.int32)
         for row, sequence in enumerate(sequences):

@@ -18,6 +18,7 @@ from vela_jax.backbones.decoder import Caches, DecoderConfig
 from vela_jax.forward.compilation_cache import seal_compiled
 from vela_jax.forward.faults import translated
 from vela_jax.generation.sampling import Draw, sample
+from vela_jax.generation.spec import EngineOptions
 from vela_jax.layers.compiler import compiler_options
 from vela_jax.layers.paged_attention import PAGE, empty_pages
 from vela_jax.layers.rotary import RopeTable, rope_table
@@ -48,6 +49,16 @@ class Decoded:
 
     best: NDArray[np.int32]
     logits: tuple[jax.Array, ...]
+
+
+def page_count(config: DecoderConfig, options: EngineOptions, max_length: int) -> int:
+    """Pages within the memory that is meant for them, as many as all seats can fill, and page 0.
+
+    One sequence of full length fits in any case.
+    """
+    longest = -(-max_length // PAGE)
+    budget = int(options.kv_cache_gib * 2**30) // config.page_bytes
+    return max(longest, min(budget, options.max_num_seqs * longest)) + 1
 
 
 class GeneratorNetwork:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,10 @@ class Choice:
     logprobs: int | None = None
     logprob_ids: tuple[int, ...] | None = None
     prompt_logprobs: int | None = None
+
+    def with_seed(self, seed: int) -> Choice:
+        """The same with another seed."""
+        return replace(self, seed=seed)
 
     @property
     def is_plain(self) -> bool:
