@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Final
+from typing import Any, Final
 
 _SPACE: Final = " \t\r\n"
 _OPEN: Final = "{["
@@ -176,10 +176,58 @@ class CallScanner:
             return
         self._at = _At.COMMA
         if self._key == "name":
-            self.name = _text(text)
-            self.is_broken = not self.name
+            self.name = _text(text) or None
+            self.is_broken = self.name is None
             self.arguments += self._early
             self._early = []
+
+
+class CallReader:
+    """Reads one call after the other; what turns out to be none before it has a name is given back as text."""
+
+    def __init__(self, arguments_key: str) -> None:
+        self._arguments_key = arguments_key
+        self._scanner: CallScanner | None = None
+        self._raw: list[str] = []
+        self._index = -1
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether a call has begun and is not over."""
+        return self._scanner is not None
+
+    @property
+    def found_any(self) -> bool:
+        """Whether a call has been named."""
+        return self._index >= 0
+
+    def begin(self, before: str) -> None:
+        """A call begins behind the text `before`, which belongs to it."""
+        self._scanner, self._raw = CallScanner(self._arguments_key), [before]
+
+    def push(self, text: str, deltas: CallDeltas) -> tuple[str, str]:
+        """Read characters of the call; gives those that no longer belong to it, and the text of what was none."""
+        scanner = self._scanner
+        assert scanner is not None
+        was_named = scanner.name is not None
+        rest = scanner.push(text)
+        if not was_named:
+            self._raw.append(text[: len(text) - len(rest)])
+        if scanner.name is None:
+            return rest, self.flush() if scanner.is_over else ""
+        if not was_named:
+            self._index += 1
+            deltas.begin(self._index, scanner.name)
+        deltas.extend(self._index, scanner.take_arguments())
+        if scanner.is_over:
+            self._scanner = None
+        return rest, ""
+
+    def flush(self) -> str:
+        """End the call; gives its text if it has no name."""
+        is_text = self._scanner is not None and self._scanner.name is None
+        self._scanner = None
+        return "".join(self._raw) if is_text else ""
 
 
 def _text(value: str) -> str | None:
@@ -188,4 +236,14 @@ def _text(value: str) -> str | None:
         text = json.loads(value)
     except ValueError:
         return None
-    return text if isinstance(text, str) else None
+    return valid_text(text) if isinstance(text, str) else None
+
+
+def valid_text(text: str) -> str:
+    """Give a text without halves of surrogate pairs, which a model can write and UTF-8 cannot say."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def json_text(value: Any) -> str:
+    """Give a value as JSON text. Raises ValueError for a number that JSON cannot say."""
+    return valid_text(json.dumps(value, ensure_ascii=False, allow_nan=False))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Final
+from typing import Any, Final
 
-from vela_jax.generation.parsers.calls import CallDeltas, CallScanner, ToolCall
-from vela_jax.generation.parsers.hermes import written
+from vela_jax.generation.parsers.calls import CallDeltas, CallReader, ToolCall, json_text, valid_text
 
 _BETWEEN: Final = " \t\r\n[],"
 
@@ -15,16 +14,18 @@ def read_array(text: str) -> list[ToolCall] | None:
     """Give the calls of a JSON array of `{name, parameters}`, None when the text is none."""
     try:
         items = json.loads(text)
+        calls = [_call_of(item) for item in items] if isinstance(items, list) else []
     except (ValueError, RecursionError):
         return None
-    if not isinstance(items, list):
-        return None
-    calls = []
-    for item in items:
-        if not isinstance(item, dict) or not isinstance(item.get("name"), str):
-            return None
-        calls.append(ToolCall(item["name"], written(item.get("parameters") or {})))
-    return calls
+    read = [call for call in calls if call is not None]
+    return read if read and len(read) == len(calls) else None
+
+
+def _call_of(item: Any) -> ToolCall | None:
+    name = item.get("name") if isinstance(item, dict) else None
+    return (
+        ToolCall(valid_text(name), json_text(item.get("parameters") or {})) if isinstance(name, str) and name else None
+    )
 
 
 class NamedStream:
@@ -51,53 +52,34 @@ class ArrayStream:
     """Reads a JSON array of calls that comes in parts; text that is no such array is content."""
 
     def __init__(self) -> None:
-        self._scanner: CallScanner | None = None
-        self._index = -1
-        self._raw: list[str] = []  # since the last named call
-        self._broken = False
+        self._calls = CallReader("parameters")
+        self._between: list[str] = []  # what stands before the next call
+        self._is_text = False
 
     def push(self, text: str, deltas: CallDeltas) -> str:
         """Give the content that a part adds; calls go to `deltas`."""
         content: list[str] = []
-        while text and not self._broken:
-            text = self._read_call(text, content, deltas) if self._scanner else self._read_between(text, content)
+        while text and not self._is_text:
+            if self._calls.is_reading:
+                text, given_back = self._calls.push(text, deltas)
+                self._is_text = bool(given_back)
+                content.append(given_back)
+            else:
+                text = self._read_between(text, content)
         return "".join(content) + text
 
     def flush(self) -> str:
         """Give the content that waited in vain."""
-        is_unread = self._scanner is not None and self._scanner.name is None
-        return self._give_up() if is_unread else ""
+        return self._calls.flush()
 
     def _read_between(self, text: str, content: list[str]) -> str:
         rest = text.lstrip(_BETWEEN)
-        self._raw.append(text[: len(text) - len(rest)])
-        if rest.startswith("{"):
-            self._scanner = CallScanner("parameters")
-        elif rest:
-            content.append(self._give_up())
+        self._between.append(text[: len(text) - len(rest)])
+        if rest:
+            before, self._between = "".join(self._between), []
+            if rest.startswith("{"):
+                self._calls.begin(before)
+            else:
+                self._is_text = True
+                content.append(before)
         return rest
-
-    def _read_call(self, text: str, content: list[str], deltas: CallDeltas) -> str:
-        scanner = self._scanner
-        assert scanner is not None
-        was_named = scanner.name is not None
-        rest = scanner.push(text)
-        if not was_named:
-            self._raw.append(text[: len(text) - len(rest)])
-        if scanner.name is None:
-            if scanner.is_over:
-                content.append(self._give_up())
-            return rest
-        if not was_named:
-            self._index += 1
-            self._raw = []
-            deltas.begin(self._index, scanner.name)
-        deltas.extend(self._index, scanner.take_arguments())
-        if scanner.is_over:
-            self._scanner = None
-        return rest
-
-    def _give_up(self) -> str:
-        self._scanner, self._broken = None, True
-        raw, self._raw = "".join(self._raw), []
-        return raw
