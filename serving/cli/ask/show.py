@@ -93,9 +93,14 @@ def _question(name: str, each: Mapping[str, Any], answer: Mapping[str, Any]) -> 
     elif "probabilities" in each:
         for key, style, (picture, figure) in _bars(each["probabilities"], [each["choice"]]):
             yield Text(short(key, TEXT_WIDTH), style=style), picture, figure
-        yield Text(f"confidence {each['confidence']:.2f}", style="dim"), "", ""
+        yield Text(_confidence(each), style="dim"), "", ""
     else:  # a type that has no picture
         yield Text(short({key: value for key, value in each.items() if key != "type"}, 120)), "", ""
+
+
+def _confidence(each: Mapping[str, Any]) -> str:
+    none = f", none of them {percent(each['abstain_probability']).strip()}" if "abstain_probability" in each else ""
+    return f"confidence {each['confidence']:.2f}{none}"
 
 
 def _noul_word(name: str, probability: float, answer: Mapping[str, Any]) -> str:
@@ -105,7 +110,8 @@ def _noul_word(name: str, probability: float, answer: Mapping[str, Any]) -> str:
     if question in answer.get("sets", {}) and threshold is not None:
         return f"{'selected' if probability >= threshold else 'left out'} (from {threshold:.2f} on)"
     if name in answer.get("spans", {}):
-        return f"{len(answer['spans'][name])} spans"
+        count = len(answer["spans"][name])
+        return f"{count} span" if count == 1 else f"{count} spans"
     return "true"
 
 

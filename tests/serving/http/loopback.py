@@ -208,11 +208,12 @@ def request_bytes(body: bytes = b"{}", path: str = "/v1/classify", method: str =
 
 
 @contextmanager
-def serving(limit: int = LIMIT, drain_seconds: float = PATIENCE) -> Iterator[Loopback]:
+def serving(limit: int = LIMIT, drain_seconds: float = PATIENCE, with_page: bool = True) -> Iterator[Loopback]:
     """Run the application in a thread; at the end its service has been stopped."""
     service, metrics = FakeService(), FakeMetrics()
     server = HttpServer(
-        build_app(service, metrics, max_request_bytes=limit), ServerSettings(Address(port=0), drain_seconds)
+        build_app(service, metrics, max_request_bytes=limit, with_page=with_page),
+        ServerSettings(Address(port=0), drain_seconds),
     )
     lines: list[str] = []
     started = threading.Event()

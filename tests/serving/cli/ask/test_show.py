@@ -26,7 +26,7 @@ def line(text: str, word: str) -> str:
 
 def test_every_kind_of_decision_has_a_picture() -> None:
     answers = {
-        "topic": {"type": "choice", "choice": "law", "confidence": 0.5, "probabilities": {"code": 0.25, "law": 0.75}},
+        "topic": {"type": "choice", "choice": "law", "confidence": 0.5, "abstain_probability": 0.125, "probabilities": {"code": 0.25, "law": 0.75}},
         "urgent": {"type": "noul", "noul": 0.125},
         "tone": {
             "type": "score", "score": 0.9, "confidence": 0.4, "legend": {"0": "rude", "1": "kind"},
@@ -46,13 +46,13 @@ def test_every_kind_of_decision_has_a_picture() -> None:
     }
     text = shown("decisions", {"state": {"a": "x", "b": "Anna is here"}, "questions": {}}, answer)
     assert "75.0 %" in line(text, "law")
-    assert "confidence 0.50" in text
+    assert "confidence 0.50, none of them 12.5 %" in text
     assert "12.5 %" in line(text, "urgent")
     assert "90.0 %" in line(text, "1 kind")
     assert "score 0.90" in text
     assert "selected (from 0.50 on)" in line(text, "tags.a")
     assert "left out" in line(text, "tags.b")
-    assert "1 spans" in line(text, "who")
+    assert "1 span " in line(text, "who")
     assert "[Anna person] is here" in text
     assert "bad: no type" in text
     assert has_failure({"answers": answers})
