@@ -26,7 +26,10 @@ def line(text: str, word: str) -> str:
 
 def test_every_kind_of_decision_has_a_picture() -> None:
     answers = {
-        "topic": {"type": "choice", "choice": "law", "confidence": 0.5, "abstain_probability": 0.125, "probabilities": {"code": 0.25, "law": 0.75}},
+        "topic": {
+            "type": "choice", "choice": "law", "confidence": 0.5, "abstain_probability": 0.125,
+            "probabilities": {"code": 0.25, "law": 0.75},
+        },
         "urgent": {"type": "noul", "noul": 0.125},
         "tone": {
             "type": "score", "score": 0.9, "confidence": 0.4, "legend": {"0": "rude", "1": "kind"},
