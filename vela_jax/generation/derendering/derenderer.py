@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from vela_jax.generation.derendering.checks import check_chunk, check_whole
-from vela_jax.generation.derendering.logprobs import advance_context, chat_logprobs, completion_logprobs
+from vela_jax.generation.derendering.logprobs import chat_logprobs, completion_logprobs
 from vela_jax.generation.derendering.replay import ending_ids, parsed_choice
 from vela_jax.generation.derendering.requests import (
     Choice,
@@ -32,6 +32,7 @@ from vela_jax.generation.profile import Profile
 from vela_jax.generation.refusals import BadValue, read_record
 from vela_jax.generation.rendering.renderer import read_chat, read_completion
 from vela_jax.generation.rendering.requests import ChatRequest, CompletionRequest
+from vela_jax.generation.token_texts import advance_context
 
 
 class Derenderer:

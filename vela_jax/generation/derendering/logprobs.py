@@ -8,8 +8,7 @@ from typing import Any, Final
 from msgspec import UNSET
 
 from vela_jax.generation.derendering.requests import Logprob, Logprobs
-from vela_jax.generation.derendering.state import MAX_CONTEXT
-from vela_jax.generation.detokenizer import REPLACEMENT
+from vela_jax.generation.token_texts import TokenTexts
 from vela_jax.generation.vocabulary import Vocabulary
 
 PLACEHOLDER: Final = "token_id:"
@@ -20,12 +19,14 @@ def chat_logprobs(logprobs: Logprobs | None, vocabulary: Vocabulary, context: Se
     """Give the chat form; `context` are the last ids before the first entry."""
     if logprobs is None or logprobs.content is None:
         return None if logprobs is None else {"content": None}
-    resolver = _Resolver(vocabulary, context)
+    texts = TokenTexts(vocabulary, context)
     content = []
-    for entry in logprobs.content:
-        resolved = resolver.entry(entry)
-        content.append({**resolved, "top_logprobs": [resolver.entry(each) for each in entry.top_logprobs]})
-        resolver.advance(entry)
+    for position in logprobs.content:
+        alternatives = [_entry(each, texts) for each in position.top_logprobs]
+        content.append({**_entry(position, texts), "top_logprobs": alternatives})
+        token_id = _id_of(position)
+        if token_id is not None:
+            texts.advance(token_id)
     return {"content": content}
 
 
@@ -45,61 +46,15 @@ def completion_logprobs(
     return listed
 
 
-def advance_context(context: Sequence[int], token_ids: Sequence[int]) -> list[int]:
-    """Give the context behind more ids."""
-    return [*context, *token_ids][-MAX_CONTEXT:]
-
-
-class _Resolver:
-    """Resolves the entries of a sequence in order: a split character is told by the ids before it."""
-
-    def __init__(self, vocabulary: Vocabulary, context: Sequence[int]) -> None:
-        self._vocabulary = vocabulary
-        self._context = list(context)
-
-    def entry(self, entry: Logprob) -> dict[str, Any]:
-        """Give an entry with the text of its token."""
-        token_id = _id_of(entry)
-        if token_id is None:
-            token = "" if entry.token is UNSET else entry.token
-            return {"token": token, "logprob": entry.logprob, "bytes": entry.bytes}
-        token, known = self._text(token_id)
-        octets = list(token.encode("utf-8", "replace")) if known else None
-        return {"token": token, "logprob": entry.logprob, "bytes": octets}
-
-    def advance(self, entry: Logprob) -> None:
-        """Go behind an entry."""
-        token_id = _id_of(entry)
-        if token_id is not None:
-            self._context = advance_context(self._context, [token_id])
-
-    def _text(self, token_id: int) -> tuple[str, bool]:
-        piece = self._vocabulary.piece(token_id)
-        if piece is None:
-            return "", False
-        text = self._vocabulary.join([piece])
-        return (self._corrected(token_id) if text.endswith(REPLACEMENT) else text), True
-
-    def _corrected(self, token_id: int) -> str:
-        """Give the text that an id adds to those before it, "" while it ends inside a character."""
-        decode = self._vocabulary.decode
-        for count in range(1, min(len(self._context), MAX_CONTEXT) + 1):
-            before = self._context[-count:]
-            full = decode([*before, token_id])
-            if full.endswith(REPLACEMENT):
-                continue
-            whole = count
-            while whole and decode([before[whole - 1]]).endswith(REPLACEMENT):
-                whole -= 1
-            prefix = decode(before[:whole]) if whole else ""
-            return full[_shared_length(full, prefix) :]
-        return ""
-
-
-def _shared_length(first: str, second: str) -> int:
-    """Give the length of the longest common beginning."""
-    pairs = enumerate(zip(first, second, strict=False))
-    return next((place for place, (one, other) in pairs if one != other), min(len(first), len(second)))
+def _entry(entry: Logprob, texts: TokenTexts) -> dict[str, Any]:
+    """Give an entry with the text of its token."""
+    token_id = _id_of(entry)
+    if token_id is None:
+        token = "" if entry.token is UNSET else entry.token
+        return {"token": token, "logprob": entry.logprob, "bytes": entry.bytes}
+    text = texts.text(token_id)
+    octets = None if text is None else list(text.encode())
+    return {"token": text or "", "logprob": entry.logprob, "bytes": octets}
 
 
 def _id_of(entry: Logprob) -> int | None:
