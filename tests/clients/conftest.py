@@ -19,12 +19,12 @@ from tests.end_to_end.server import FEW_BUCKETS, Running, keeping_compiled, runn
 KEY = "unused"
 
 
-def client_package(name: str) -> ModuleType:
+def client_package(name: str, extra: str = "test") -> ModuleType:
     """Import a client; without it a test is skipped, but fails where the whole test extra must be installed."""
-    if os.environ.get("CI"):
+    if os.environ.get("CI") and extra == "test":
         return importlib.import_module(name)
     found: ModuleType = pytest.importorskip(
-        name, reason=f"the client {name} is not installed: pip install -e '.[test]'"
+        name, reason=f"the client {name} is not installed: pip install -e '.[{extra}]'"
     )
     return found
 
@@ -46,6 +46,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         ModelEntry(model=str(write_small(root / "guard", "guard", 256)), name="guard"),
     ]
     with running(entries, args=FEW_BUCKETS) as server:
+        server.require_ready()
+        yield server
+
+
+@pytest.fixture(scope="package")
+def decider() -> Iterator[Running]:
+    """One model that decides."""
+    package = HANDED.parents[1] / "vela2" / "packages" / "tiny-vela2-enc-a-s1"
+    with running([ModelEntry(model=str(package), name="decider")], args=FEW_BUCKETS) as server:
         server.require_ready()
         yield server
 

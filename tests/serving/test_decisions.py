@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import zstandard
+from PIL import Image
 
 from tests.serving.questions import LONGEST_STATE, Served, answering, describe
 from vela_jax.systemone.assets import MAX_ASSETS
@@ -460,8 +461,6 @@ class TestOpenAIForm:
 
 
 def test_still_images_of_every_format_are_told_by_their_bytes(seeing: Served) -> None:
-    from PIL import Image
-
     for name in ("PNG", "JPEG", "WEBP"):
         written = io.BytesIO()
         Image.new("RGB", (31, 17)).save(written, name)

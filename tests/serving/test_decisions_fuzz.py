@@ -151,7 +151,8 @@ def hold(served: Served, path: str, body: Any) -> None:
     """Ask, and hold the answer against the document."""
     response = served.client.post(path, content=json.dumps(body).encode())
     assert response.status_code < 500 or response.status_code == 504, response.text
-    rule(path, response.status_code).validate(response.json())
+    fault = next(rule(path, response.status_code).iter_errors(response.json()), None)
+    assert fault is None, f"{path} {response.status_code}: {fault.message[:500]}"
     assert response.headers["x-typesafe-request-id"]
 
 
