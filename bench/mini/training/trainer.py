@@ -1,0 +1,129 @@
+"""Steps of a training run: a schedule, an optimizer, and a loop that can be left and taken up again."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import jax
+import jax.numpy as jnp
+import optax
+from flax import nnx
+
+from bench.mini.student import Student
+from bench.mini.training.chunks import Chunks
+from bench.mini.training.losses import Batch, Losses, losses
+from bench.mini.training.saved import Place, restore, save
+
+CHECKPOINT: Final = "run.npz"
+_CLIP: Final = 1.0
+_WARM_SHARE: Final = 0.03
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """What a run is: its steps, its step size, and how much it learns from the teacher.
+
+    For the first `distilled_steps` only the teacher teaches; from there on labels do, and the teacher with
+    `distilled_weight`.
+    """
+
+    steps: int
+    distilled_steps: int
+    distilled_weight: float = 0.25
+    learning_rate: float = 4e-4
+    weight_decay: float = 0.01
+    save_every: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a run reports after each step."""
+
+    step: int
+    losses: Losses
+    rows: int
+    seconds: float  # of the step, making its batch included
+
+
+class Trainer:
+    """One run of one student. `home` holds its checkpoint."""
+
+    def __init__(self, student: Student, recipe: Recipe, home: Path) -> None:
+        self._recipe = recipe
+        self._path = home / CHECKPOINT
+        self.graphdef, params = nnx.split(student)
+        self._optimizer = _optimizer(recipe)
+        state = (params, self._optimizer.init(params))
+        self.place = Place()
+        if self._path.is_file():
+            state, self.place = restore(self._path, state)
+        self.params, self._moments = state
+        self._step = jax.jit(partial(_step, self.graphdef, self._optimizer), donate_argnums=(0, 1))
+
+    def run(self, chunks: Chunks, report: Callable[[Progress], None], until: float | None = None) -> None:
+        """Train to the last step, or to the time `until` (of `time.monotonic`); saves now and then and at the end."""
+        steps = self._recipe.steps
+        for chunk in itertools.count(self.place.chunk):
+            read = self.place.batch if chunk == self.place.chunk else 0
+            start = time.monotonic()
+            for number, batch in enumerate(chunks.batches(chunk)):
+                if number < read:
+                    continue
+                if self.place.step >= steps or (until is not None and time.monotonic() >= until):
+                    self.save()
+                    return
+                found = self._advance(batch)
+                self.place = Place(self.place.step + 1, chunk, number + 1)
+                jax.block_until_ready(found.supervised)
+                now = time.monotonic()
+                report(Progress(self.place.step, found, int((batch.lengths > 0).sum()), now - start))
+                start = now
+                if self.place.step % self._recipe.save_every == 0:
+                    self.save()
+
+    def student(self) -> Student:
+        """The student as it is now."""
+        merged: Student = nnx.merge(self.graphdef, self.params)
+        return merged
+
+    def save(self) -> None:
+        """Write the checkpoint."""
+        save(self._path, (self.params, self._moments), self.place)
+
+    def _advance(self, batch: Batch) -> Losses:
+        recipe = self._recipe
+        only = self.place.step < recipe.distilled_steps
+        weights = jnp.asarray((0.0, 1.0) if only else (1.0, recipe.distilled_weight), jnp.float32)
+        self.params, self._moments, found = self._step(self.params, self._moments, batch, weights)
+        step_losses: Losses = found
+        return step_losses
+
+
+def _optimizer(recipe: Recipe) -> Any:
+    warm = max(1, round(recipe.steps * _WARM_SHARE))
+    rate = optax.warmup_cosine_decay_schedule(0.0, recipe.learning_rate, warm, max(recipe.steps, warm + 1))
+    adam = optax.adamw(rate, b2=0.98, weight_decay=recipe.weight_decay, mask=_kernels)
+    return optax.chain(optax.clip_by_global_norm(_CLIP), adam)
+
+
+def _kernels(params: Any) -> Any:
+    """Which parameters decay: those of more than one axis."""
+    return jax.tree.map(lambda leaf: jnp.ndim(leaf) > 1, params)
+
+
+def _step(
+    graphdef: Any, optimizer: Any, params: Any, moments: Any, batch: Batch, weights: jax.Array
+) -> tuple[Any, Any, Losses]:
+    def total(params: Any) -> tuple[jax.Array, Losses]:
+        found = losses(nnx.merge(graphdef, params), batch)
+        return weights[0] * found.supervised + weights[1] * found.distilled, found
+
+    (_, found), gradient = jax.value_and_grad(total, has_aux=True)(params)
+    updates, moments = optimizer.update(gradient, moments, params)
+    return optax.apply_updates(params, updates), moments, found
