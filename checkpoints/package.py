@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from checkpoints.loading import Fill, ParamTree
     from checkpoints.readers.reading import Reading, Spec
     from checkpoints.resolve import Artifact
+    from vela_jax.backbones.decoder import DecoderConfig
     from vela_jax.backbones.registry import AnyConfig
 
 PINNED: Final = "pinned"
@@ -104,7 +105,7 @@ class LoadedPackage:
     family: str
     spec: Spec
     model_type: str
-    backbone: AnyConfig
+    backbone: AnyConfig | DecoderConfig
     max_input_tokens: int
     tokenizer: TextTokenizer
     graphdef: Any

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final, Protocol
@@ -208,10 +209,8 @@ class Generation:
             self._generator.thread.wake()
 
     def _tell(self, sequence: Generated, delta: Delta) -> None:
-        try:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             self.loop.call_soon_threadsafe(self._arrived.put_nowait, (sequence, delta))
-        except RuntimeError:  # the loop is closed: nobody waits any more
-            pass
 
 
 def _failed() -> RequestFailed:

@@ -43,19 +43,25 @@ class TokenTimes:
 
 
 class GenerationMetrics(Collector):
-    """The series of all generators on one registry; the loads are asked for at every scrape."""
+    """The series of all generators on one registry, where there are any; the loads are asked for at every scrape."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
         self._loads: dict[str, Callable[[], Load]] = {}
-        first, further = "time_to_first_token_seconds", "inter_token_seconds"
-        self._first = _histogram(registry, first, "Seconds from a sequence's arrival to its first token.")
-        self._further = _histogram(registry, further, "Seconds between two tokens of a sequence.")
-        registry.register(self)
+        self._histograms: tuple[Histogram, Histogram] | None = None
 
     def add(self, model: str, load: Callable[[], Load]) -> TokenTimes:
         """Show a generator; gives what counts the times of its tokens."""
         self._loads[model] = load
-        return TokenTimes(self._first.labels(model), self._further.labels(model))
+        if self._histograms is None:
+            first, further = "time_to_first_token_seconds", "inter_token_seconds"
+            self._histograms = (
+                _histogram(self._registry, first, "Seconds from a sequence's arrival to its first token."),
+                _histogram(self._registry, further, "Seconds between two tokens of a sequence."),
+            )
+            self._registry.register(self)
+        first_token, next_token = self._histograms
+        return TokenTimes(first_token.labels(model), next_token.labels(model))
 
     def collect(self) -> Iterator[Metric]:
         """Give the series of what the engines hold."""

@@ -15,8 +15,8 @@ from typing import Final, Protocol
 from serving import golden
 from serving.asking import asking
 from serving.config import Bounds, ModelEntry, Retries
-from serving.live import LiveModel
 from serving.generation import EngineThread, Generator
+from serving.live import LiveModel
 from serving.loaded import LoadedModel, Report, TokenSide
 from serving.metrics import Metrics, ModelInfo
 from serving.models import ModelTable, ServedModel

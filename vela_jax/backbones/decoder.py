@@ -113,7 +113,7 @@ class Step(NamedTuple):
     tables: Int32[jax.Array, "B P"]
     seen: Int32[jax.Array, "B Q"]
     pages: Int32[jax.Array, ""]
-    targets: Int32[jax.Array, "..."]
+    targets: Int32[jax.Array, "*rows"]
     places: Int32[jax.Array, " B"] | None
 
 
@@ -142,7 +142,7 @@ class CachedAttention(nnx.Module):
         )
         if self.q_norm is not None and self.k_norm is not None:
             q, k = self.q_norm(q), self.k_norm(k)
-        table = RopeTable(step.cos, step.sin)  # type: ignore[arg-type]
+        table = RopeTable(step.cos, step.sin)
         q, k, v = rotate(q, table)[0], rotate(k, table)[0], v[0]  # [M N H]
         if step.places is None:
             cache = write_page(cache, step.targets, k, v)
@@ -214,7 +214,7 @@ class CausalLM(nnx.Module):
         caches: Caches,
         rope: RopeTable,
         ids: Int32[jax.Array, " T"],
-        span: Int32[jax.Array, "2"],
+        span: Int32[jax.Array, " 2"],
         table: Int32[jax.Array, " P"],
     ) -> tuple[Float[jax.Array, "T D"], Int32[jax.Array, ""], Float[jax.Array, " V"], Caches]:
         """Run up to a page of one prompt. `span` is the place of its first token, a multiple of PAGE, and its length.

@@ -6,9 +6,11 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from vela_jax.generation.derendering.logprobs import PLACEHOLDER
 from vela_jax.generation.logprobs import Candidate
 from vela_jax.generation.requests import GenerateRequest
 from vela_jax.generation.sequence import Delta, Generated
+from vela_jax.generation.token_texts import MAX_CONTEXT, TokenTexts
 from vela_jax.generation.vocabulary import Vocabulary
 
 ID_PREFIX: Final = "generate-tokens-"
@@ -54,13 +56,14 @@ class Answers:
         """The chunk of a delta, `tokens` being those of its sequence so far; None for one that says nothing."""
         if not (delta.token_ids or delta.finish or (self._in_text and delta.text)):
             return None
+        start = tokens - len(delta.token_ids)
         usage = None
         if self._request.options.include_usage and self._request.options.continuous_usage_stats:
             usage = _counts(len(sequence.prompt), tokens)
-        chunk = {
+        chunk: dict[str, Any] = {
             "request_id": self.request_id,
             "output_mode": self._request.output_mode,
-            "choices": [self._choice(sequence.index, (delta,))],
+            "choices": [self._choice(sequence.index, (delta,), sequence.output[max(0, start - MAX_CONTEXT) : start])],
             "usage": usage,
         }
         if first and self._request.return_token_ids:
@@ -73,32 +76,31 @@ class Answers:
         mode = self._request.output_mode
         return {"request_id": self.request_id, "output_mode": mode, "choices": [], "usage": usage}
 
-    def _choice(self, index: int, deltas: Sequence[Delta]) -> dict[str, Any]:
+    def _choice(self, index: int, deltas: Sequence[Delta], before: Sequence[int] = ()) -> dict[str, Any]:
+        """A choice of deltas that follow the ids `before`."""
         choice: dict[str, Any] = {
             "index": index,
             "finish_reason": deltas[-1].finish if deltas else None,
             "token_ids": [token for delta in deltas for token in delta.token_ids],
             "routed_experts": None,
             "sampling_mask": None,
-            "logprobs": self._logprobs(deltas),
+            "logprobs": self._logprobs(deltas, before),
         }
         if self._in_text:
             choice["text"] = "".join(delta.text for delta in deltas)
         return choice
 
-    def _logprobs(self, deltas: Iterable[Delta]) -> dict[str, Any] | None:
+    def _logprobs(self, deltas: Iterable[Delta], before: Sequence[int]) -> dict[str, Any] | None:
         if not self._wants_logprobs:
             return None
-        return {"content": [self._position(found) for delta in deltas for found in delta.logprobs]}
-
-    def _position(self, found: Sequence[Candidate]) -> dict[str, Any]:
-        return {**self._entry(found[0]), "top_logprobs": [self._entry(each) for each in found[: self._top]]}
-
-    def _entry(self, candidate: Candidate) -> dict[str, Any]:
-        if not self._in_text:
-            return {"token": f"token_id:{candidate.token_id}", "logprob": candidate.logprob, "bytes": None}
-        text = self._vocabulary.decode((candidate.token_id,))
-        return {"token": text, "logprob": candidate.logprob, "bytes": list(text.encode())}
+        texts = TokenTexts(self._vocabulary, before) if self._in_text else None
+        content = []
+        for found in (each for delta in deltas for each in delta.logprobs):
+            entries = [_entry(each, texts) for each in found[: self._top]]
+            content.append({**entries[0], "top_logprobs": entries})
+            if texts is not None:
+                texts.advance(found[0].token_id)
+        return {"content": content}
 
     def _prompt_logprobs(self, sequence: Generated) -> list[dict[str, Any] | None] | None:
         if sequence.choice.prompt_logprobs is None:
@@ -119,6 +121,14 @@ class Answers:
         usage: dict[str, Any] = _counts(len(sequences[0].prompt), sum(len(each.output) for each in sequences))
         cached = sequences[0].cached
         return {**usage, "prompt_tokens_details": {"cached_tokens": cached} if self._reports_cached else None}
+
+
+def _entry(candidate: Candidate, texts: TokenTexts | None) -> dict[str, Any]:
+    """A candidate by its id, or by its text where texts are told."""
+    if texts is None:
+        return {"token": f"{PLACEHOLDER}{candidate.token_id}", "logprob": candidate.logprob, "bytes": None}
+    text = texts.text(candidate.token_id) or ""
+    return {"token": text, "logprob": candidate.logprob, "bytes": list(text.encode())}
 
 
 def _counts(prompt: int, completion: int) -> dict[str, int]:

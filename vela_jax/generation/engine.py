@@ -187,12 +187,11 @@ class TokenEngine:
                     sequence.prompt_values.append(row)
 
     def _run_tokens(self) -> None:
-        ready: list[Generated] = []
-        for sequence in [each for each in self._active if not each.in_prompt]:
-            # One that gave up its pages for another is no longer past its prompt.
-            if sequence in self._active and not sequence.in_prompt and self._make_room(sequence):
-                ready.append(sequence)
-        ready = [each for each in ready if each in self._active and not each.in_prompt]
+        past = [each for each in self._active if not each.in_prompt]
+        for sequence in past:
+            if not sequence.in_prompt:  # else it gave up its pages for another
+                self._make_room(sequence)
+        ready = [each for each in past if not each.in_prompt]
         at_once = self.proof.rows[-1] if self.proof.together else 1
         for start in range(0, len(ready), at_once):
             some = ready[start : start + at_once]

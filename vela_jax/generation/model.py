@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from collections.abc import Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from vela_jax.contract import Batch, Row, Surface, UnsupportedSurface

@@ -36,7 +36,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Prefilled:
-    """What a page of a prompt gives: hidden states [T D] of its tokens, most probable token and logits [V] behind it."""
+    """What a page of a prompt gives: its hidden states [T D], the most probable token and the logits [V] behind it."""
 
     hidden: jax.Array
     best: int

@@ -1,4 +1,4 @@
-"""From a checked generate request to sequences: what the model bounds, and how tokens are chosen (contract, 4 and 6)."""
+"""From a checked generate request to sequences: bounds of the model, and how tokens are chosen (contract, 4 and 6)."""
 
 from __future__ import annotations
 

@@ -65,4 +65,3 @@ def read_generate(body: Any) -> tuple[GenerateRequest, frozenset[str]]:
     if request.output_mode == "text" and not request.sampling_params.detokenize:
         raise BadBody("output_mode text needs detokenize: true", "output_mode")
     return request, frozenset(body["sampling_params"])
-

@@ -38,8 +38,10 @@ def write_page(
 ) -> PagedKeys:
     """Put the keys and values of up to a page of tokens at the start of a page."""
     start = (page, jnp.int32(0), jnp.int32(0), jnp.int32(0))
+
     def put(old: jax.Array, x: jax.Array) -> jax.Array:
-        return lax.dynamic_update_slice(old, x.transpose(1, 0, 2)[None], start)
+        placed: jax.Array = lax.dynamic_update_slice(old, x.transpose(1, 0, 2)[None], start)
+        return placed
 
     return PagedKeys(put(cache.k, k), put(cache.v, v))
 
@@ -92,9 +94,11 @@ def paged_attention(
         jnp.zeros((rows * heads, queries, width), jnp.float32),
     )
     _, total, mixed = lax.fori_loop(jnp.int32(0), pages, step, start)
-    return (mixed / total[..., None]).reshape(rows, heads, queries, width)
+    result: jax.Array = mixed / total[..., None]
+    return result.reshape(rows, heads, queries, width)
 
 
 def _product(a: jax.Array, b: jax.Array, over: int) -> jax.Array:
     dimensions = (((2,), (over,)), ((0,), (0,)))
-    return lax.dot_general(a, b, dimensions, precision=lax.Precision.HIGHEST)
+    y: jax.Array = lax.dot_general(a, b, dimensions, precision=lax.Precision.HIGHEST)
+    return y
