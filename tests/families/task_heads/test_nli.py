@@ -1,5 +1,6 @@
 """Decisions on an entailment model."""
 
+import time
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,8 @@ import pytest
 from tests.families.task_heads import models
 from vela_jax.contract import InvalidRequest, Surface, UnsupportedSurface
 from vela_jax.families.task_heads.nli import entailment_index, entropy_confidence
+from vela_jax.surfaces.deadline import running_until
+from vela_jax.systemone.standard import CHOOSE
 
 CHOICE: dict[str, Any] = {"type": "choice", "instructions": "About {label}.", "criteria": {"b": "one", "a": None}}
 NOUL: dict[str, Any] = {"type": "noul", "instructions": "It holds."}
@@ -178,3 +181,27 @@ def test_confidence_is_one_less_the_entropy(values: tuple[float, ...], confidenc
 def test_other_sequence_models_answer_no_decisions() -> None:
     with pytest.raises(UnsupportedSurface, match=r"does not serve decisions; it serves \['classify'\]"):
         models.plan(models.sequence(), Surface.DECISIONS, {"state": "x", "questions": {"n": NOUL}})
+
+
+def test_a_choice_without_instructions_of_its_own_has_its_options_as_hypotheses() -> None:
+    planned = plan({"q": {**CHOICE, "instructions": CHOOSE}})
+    encode = models.tokenizer().encode
+    for row, text in zip(planned.rows, ("one", "a"), strict=True):
+        assert row.ids.tolist() == [2, *encode("A state.").ids.tolist(), 1, *encode(text).ids.tolist(), 1]
+
+
+def test_questions_that_are_planned_too_late_have_failed_by_it() -> None:
+    with running_until(time.monotonic() - 1):
+        planned = plan({"n": NOUL, "bad": {"type": "x"}, "c": CHOICE})
+    assert planned.rows == []
+    answers = models.answer(planned, []).body["answers"]
+    assert [each["error"] for each in answers.values()] == [
+        "deadline_exceeded",
+        "invalid_question",
+        "deadline_exceeded",
+    ]
+
+
+def test_types_of_other_models_have_a_reason() -> None:
+    answers = models.answer(plan({"n": NOUL, "b": {"type": "box", "instructions": "x"}}), [[0, 0, 0]]).body["answers"]
+    assert answers["b"]["reason"] == "box_unsupported"

@@ -13,6 +13,7 @@ from serving.cli.failure import CommandFailed
 from serving.cli.parser import build_parser
 from serving.cli.settings import read_settings
 from serving.config import Bounds, Limits, ModelEntry, PackageSources, Retries, Settings
+from serving.schema import Schema
 from serving.sockets import Address
 
 SHA = "a" * 40
@@ -108,3 +109,11 @@ def test_files_of_reference_answers_are_read_at_once(tmp_path: Path) -> None:
     assert read("--golden", str(good), "--golden", str(good)).sources.golden_files == (good, good)
     with pytest.raises(CommandFailed, match=r"bad\.json is no file of reference answers: .*model_sha256"):
         read("--golden", str(good), "--golden", str(bad))
+
+
+def test_the_schema_of_the_system_one_endpoints(capsys: pytest.CaptureFixture[str]) -> None:
+    assert read().schema is Schema.V5
+    assert read("--systemone-schema", "vllm-sr/4.0").schema is Schema.V4
+    with pytest.raises(SystemExit):
+        read("--systemone-schema", "vllm-sr/3.0")
+    assert "vllm-sr/5.0" in capsys.readouterr().err
