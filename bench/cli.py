@@ -13,6 +13,7 @@ from typing import Final
 from rich.console import Console
 
 from bench.command import Benchmark, Workplace
+from bench.decisions.command import DECISIONS
 from bench.determinism import DETERMINISM
 from bench.facts import machine_facts
 from bench.latency import LATENCY, LOAD
@@ -28,6 +29,7 @@ PROMISE_BROKEN: Final = 1
 PLAIN_WIDTH: Final = 200  # of tables that go into a file
 BENCHMARKS: Final[Mapping[str, Benchmark]] = MappingProxyType(
     {
+        "decisions": DECISIONS,
         "determinism": DETERMINISM,
         "latency": LATENCY,
         "load": LOAD,

@@ -148,22 +148,23 @@ def _runners(folder: Path, max_length: int, threads: int, workplace: Workplace, 
     from bench.peers.ours import EngineRunner
 
     runners: list[Runner] = [EngineRunner(folder, max_length)]
-    if _is_installed(("torch", "transformers"), "PyTorch", "pip install 'vela-jax[test]'", found):
+    if is_installed(("torch", "transformers"), "PyTorch", "pip install 'vela-jax[test]'", found.notes):
         from bench.peers.pytorch import PyTorchRunner
 
         runners.append(PyTorchRunner(folder, threads))
-    if _is_installed(("onnx", "onnxruntime"), "ONNX Runtime", "pip install 'vela-jax[bench]'", found):
+    if is_installed(("onnx", "onnxruntime"), "ONNX Runtime", "pip install 'vela-jax[bench]'", found.notes):
         from bench.peers.onnx_runtime import OnnxRunner
 
         runners.append(OnnxRunner(folder, workplace.folder, max_length, threads))
     return runners
 
 
-def _is_installed(modules: Sequence[str], name: str, remedy: str, found: _Findings) -> bool:
+def is_installed(modules: Sequence[str], name: str, remedy: str, notes: list[str]) -> bool:
+    """Whether a peer can run; `notes` is told once why not."""
     missing = [module for module in modules if find_spec(module) is None]
     if missing:
         note = f"{name} is not measured, {' and '.join(missing)} is not installed: run {remedy}"
-        found.notes.extend([note] if note not in found.notes else [])
+        notes.extend([note] if note not in notes else [])
     return not missing
 
 

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from bench.figures import Ratio, in_turns, paired_ratio
-from bench.peers.runner import Ids, Runner
+from bench.peers.runner import Input, Runner, RunnerOf
 
 SAMPLE_SECONDS: Final = 0.1  # least time of one sample: short forwards are called several times
 MOST_CALLS: Final = 50  # of one sample
@@ -50,29 +50,36 @@ def compare(
     source = np.random.default_rng(length)
     lowest = min(SPECIAL_IDS, vocab_size - 1)
     ids = source.integers(lowest, vocab_size, length, dtype=np.int32)
+    return compare_on(ids, runners, length, rounds=rounds, budget=budget, clock=clock)
+
+
+def compare_on(
+    given: Input, runners: Sequence[RunnerOf[Input]], length: int, *, rounds: int, budget: float, clock: Clock
+) -> LengthResult:
+    """Run one row of `length` tokens, whatever its form, through the runners; else as `compare`."""
     by_name = {runner.name: runner for runner in runners}
     vectors, calls, expected = {}, {}, 0.0
     for name, runner in by_name.items():
         runner.prepare(length)
-        vectors[name] = runner(ids).copy()
-        once = _time(runner, ids, 1, clock)
+        vectors[name] = runner(given).copy()
+        once = _time(runner, given, 1, clock)
         calls[name] = max(1, min(MOST_CALLS, math.ceil(SAMPLE_SECONDS / max(once, 1e-6))))
         expected += once * calls[name] + REST_SECONDS
     found: dict[str, list[float]] = {name: [] for name in by_name}
     for number in range(max(LEAST_ROUNDS, min(rounds, int(budget / expected)))):
         for name in in_turns(list(by_name), number):
             time.sleep(REST_SECONDS)
-            found[name].append(1000 * _time(by_name[name], ids, calls[name], clock))
+            found[name].append(1000 * _time(by_name[name], given, calls[name], clock))
     ours = vectors[runners[0].name]
     differences = {name: float(np.abs(vector - ours).max()) for name, vector in vectors.items()}
     return LengthResult(length, found, differences)
 
 
-def _time(runner: Runner, ids: Ids, calls: int, clock: Clock) -> float:
+def _time(runner: RunnerOf[Input], given: Input, calls: int, clock: Clock) -> float:
     """Seconds of the median call."""
     seconds = []
     for _ in range(calls):
         begun = clock()
-        runner(ids)
+        runner(given)
         seconds.append(clock() - begun)
     return median(seconds)
