@@ -45,7 +45,7 @@ class Load(NamedTuple):
 class TokenEngine:
     """Runs sequences. `submit`, `abort` and `load` may be called from any thread, the others belong to one.
 
-    Until `warm` has proved that rows keep their bits beside others, one sequence a step runs.
+    `pages` are those of the cache that it uses, all by default. Until `warm` has proved that rows keep their bits beside others, one sequence a step runs.
     """
 
     def __init__(
@@ -54,12 +54,13 @@ class TokenEngine:
         *,
         max_num_seqs: int,
         prefix_caching: bool = True,
+        pages: int | None = None,
     ) -> None:
         self.network = network
         self.proof = Proof(ROW_BUCKETS[:1], (), together=False)
         self._max_num_seqs = max_num_seqs
         self._shares = prefix_caching
-        self._pool = PagePool(network.pages)
+        self._pool = PagePool(network.pages if pages is None else min(pages, network.pages))
         self._lock = threading.Lock()
         self._arrived: list[Generated] = []
         self._waiting: list[Generated] = []
