@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from vela_jax.generation.profile import Profile, Side
 from vela_jax.generation.refusals import BadValue
 
 Offsets = list[tuple[int, int]]
+
+TOKEN_CHARACTERS: Final = 32
+"""Characters a token may have on average over a text; a text with more of them is not tokenized."""
+SHORT_TEXT: Final = 65_536
+"""Characters that are tokenized in any case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +50,13 @@ def lengths_of(profile: Profile, wanted_tokens: int | None, keep: int | None, si
 
 def tokenize(profile: Profile, text: str, lengths: Lengths, *, add_special_tokens: bool, with_offsets: bool) -> Tokens:
     """Give a text's tokens. Raises BadValue when they are none, or too many."""
-    longest = max(profile.vocabulary.longest_piece, 1)
-    if lengths.keep is None and len(text) > longest * profile.max_model_len:
-        raise _too_long(f"{len(text)} characters", lengths)  # whatever its tokens are, they are too many
+    most = max(SHORT_TEXT, TOKEN_CHARACTERS * profile.max_model_len)
+    if len(text) > most:
+        raise BadValue(
+            f"the prompt has {len(text)} characters; at most {most} are tokenized, also with truncate_prompt_tokens: "
+            "shorten it",
+            "prompt",
+        )
     encoding = profile.vocabulary.encode(text, add_special_tokens=add_special_tokens)
     ids: list[int] = encoding.ids
     kept = kept_places(encoding.special_tokens_mask, lengths)
