@@ -8,6 +8,8 @@ from checkpoints.files import PackageError
 from checkpoints.keymaps import (
     BACKBONES,
     CLASSIFIER_HEAD,
+    DECISIONS_DECODER,
+    DECODER_HEAD_PREFIXES,
     MARKED_ENCODER,
     MARKER_HEAD_PREFIXES,
     RELEVANCE_SCORERS,
@@ -21,12 +23,14 @@ from checkpoints.readers.reranker import SCORERS
 from checkpoints.weights import TensorFile
 from vela_jax.backbones.decoder import CausalLM, DecoderConfig
 from vela_jax.backbones.modernbert import ModernBertConfig
+from vela_jax.backbones.qwen3_5 import Qwen35Config
 from vela_jax.families.task_heads.facts import FAMILY as TASK_HEADS
 from vela_jax.families.task_heads.networks import build_network as build_task_heads_network
 from vela_jax.families.task_heads.spec import RelevanceSpec
+from vela_jax.families.vela2.decoder_network import DecoderNetwork
 from vela_jax.families.vela2.model import FAMILY as VELA2
 from vela_jax.families.vela2.network import EncoderNetwork
-from vela_jax.families.vela2.spec import EncoderSpec
+from vela_jax.families.vela2.spec import DecoderSpec, EncoderSpec
 from vela_jax.generation.spec import FAMILY as GENERATOR
 from vela_jax.generation.spec import GeneratorSpec
 
@@ -48,6 +52,10 @@ def build_network(reading: Reading, rngs: nnx.Rngs) -> nnx.Module:
     if isinstance(reading.spec, EncoderSpec):
         assert isinstance(reading.backbone, ModernBertConfig)
         return EncoderNetwork(reading.backbone, reading.spec.head, rngs=rngs)
+    if isinstance(reading.spec, DecoderSpec):
+        assert isinstance(reading.backbone, Qwen35Config)
+        spec = reading.spec
+        return DecoderNetwork(reading.backbone, spec.head_dim, spec.span_head, spec.broad_head, rngs=rngs)
     if isinstance(reading.spec, GeneratorSpec):
         assert isinstance(reading.backbone, DecoderConfig)
         return CausalLM(reading.backbone, rngs=rngs)
@@ -59,6 +67,9 @@ def open_sources(folder: PackageFolder, reading: Reading) -> list[Source]:
     """The checkpoint files of a package, their headers checked. Raises PackageError."""
     if isinstance(reading.backbone, DecoderConfig):
         return _decoder_sources(folder, reading.backbone)
+    if isinstance(reading.spec, DecoderSpec):
+        files = [TensorFile.open(folder, name) for name in reading.identity_files]
+        return [Source(file, DECISIONS_DECODER, partial=True, strict=DECODER_HEAD_PREFIXES) for file in files]
     weights = TensorFile.open(folder, WEIGHTS)
     if isinstance(reading.spec, EncoderSpec):
         return [Source(weights, MARKED_ENCODER, partial=True, strict=MARKER_HEAD_PREFIXES)]

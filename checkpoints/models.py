@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from vela_jax.families.task_heads import model as task_heads
 from vela_jax.families.task_heads.facts import Facts
 from vela_jax.families.task_heads.reading import Texts
+from vela_jax.families.vela2.decoder_model import DecoderModel
 from vela_jax.families.vela2.model import EncoderModel
-from vela_jax.families.vela2.spec import EncoderSpec
+from vela_jax.families.vela2.spec import DecoderSpec, EncoderSpec
 from vela_jax.generation.model import GeneratorModel
 from vela_jax.generation.spec import GeneratorSpec
 
@@ -34,6 +35,8 @@ def build_model(loaded: LoadedPackage, platform: str) -> ServedModel:
     parameters = loaded.provenance.parameters
     if isinstance(loaded.spec, EncoderSpec):
         return EncoderModel(loaded.spec, loaded.tokenizer, depth, parameters, platform)
+    if isinstance(loaded.spec, DecoderSpec):
+        return DecoderModel(loaded.spec, loaded.tokenizer, depth, parameters, platform)
     if isinstance(loaded.spec, GeneratorSpec):
         return GeneratorModel(loaded.spec, parameters)
     texts = Texts.of(loaded.tokenizer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from checkpoints.keymaps import bert, classifier, markers, modernbert, qwen3, qwen3_5, relevance
+from checkpoints.keymaps import bert, classifier, decoder_heads, markers, modernbert, qwen3, qwen3_5, relevance
 from checkpoints.keymaps.keymap import KeyMap, Match, Path, Rule, Transform, merged
 
 if TYPE_CHECKING:
@@ -23,10 +23,14 @@ CLASSIFIER_HEAD: Final = classifier.HEAD
 RELEVANCE_SCORERS: Final = relevance.SCORERS
 MARKED_ENCODER: Final = merged((modernbert.backbone_map("encoder."), markers.HEAD))
 MARKER_HEAD_PREFIXES: Final = markers.PREFIXES
+DECISIONS_DECODER: Final = merged((qwen3_5.backbone_map("backbone."), decoder_heads.HEADS))
+DECODER_HEAD_PREFIXES: Final = decoder_heads.PREFIXES
 
 __all__ = [
     "BACKBONES",
     "CLASSIFIER_HEAD",
+    "DECISIONS_DECODER",
+    "DECODER_HEAD_PREFIXES",
     "MARKED_ENCODER",
     "MARKER_HEAD_PREFIXES",
     "RELEVANCE_SCORERS",

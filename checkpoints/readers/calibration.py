@@ -6,7 +6,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from checkpoints.readers.reading import Members, is_integer, is_number
-from vela_jax.families.vela2.calibration import Anchor, Calibration, LevelSchema, NoulFit, SpanSchema, SparseGate
+from vela_jax.families.vela2.calibration import (
+    Anchor,
+    BroadHead,
+    Calibration,
+    LevelSchema,
+    NoulFit,
+    SpanSchema,
+    SparseGate,
+)
 from vela_jax.systemone.questions import MAX_LABELS, MAX_LEVELS, MIN_LEVELS
 
 if TYPE_CHECKING:
@@ -36,7 +44,23 @@ def read_calibration(folder: PackageFolder) -> Calibration:
         span_presets=_schemas(members, SPAN_PRESETS, _span_schema),
         level_presets=_schemas(members, LEVEL_PRESETS, _level_schema),
         noul=_optional(members, "noul_calibration", _noul_fit),
+        broad=_optional(members, "broad_head", _broad_head),
     )
+
+
+def _broad_head(members: Members) -> BroadHead:
+    temperature = members.number("temperature")
+    if temperature <= 0:
+        members.fail("temperature", "a number above 0")
+    sets = members.values.get("router_label_sets")
+    if sets is not None and not (isinstance(sets, list) and all(_is_names(each) for each in sets)):
+        members.fail("router_label_sets", "a list of lists of labels")
+    named = None if sets is None else tuple(frozenset(each) for each in sets)
+    return BroadHead(temperature, _probability(members, "threshold"), named)
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
 def _temperatures(members: Members) -> Mapping[str, float]:

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from vela_jax.backbones.decoder import DecoderConfig
     from vela_jax.backbones.registry import AnyConfig
     from vela_jax.families.task_heads.spec import Spec as TaskHeadsSpec
-    from vela_jax.families.vela2.spec import EncoderSpec
+    from vela_jax.families.vela2.spec import DecoderSpec, EncoderSpec
     from vela_jax.generation.spec import GeneratorSpec
 
-    Spec = TaskHeadsSpec | EncoderSpec | GeneratorSpec
+    Spec = TaskHeadsSpec | EncoderSpec | DecoderSpec | GeneratorSpec
 
 _MAX_LAYERS: Final = 1024
 _MAX_SIZE: Final = 1 << 24

@@ -22,21 +22,22 @@ if TYPE_CHECKING:
 ENCODER: Final = "vela2-unified"
 WEIGHTS: Final = "model.safetensors"
 DOWNLOAD_PATTERNS: Final = ("config.json", CALIBRATION, "tokenizer.json", WEIGHTS, SUMS, MANIFEST)
-_FORMAT_VERSION: Final = 1
-_SMALL: Final = ("config.json", CALIBRATION, "tokenizer.json")
+FORMAT_VERSION: Final = 1
+SMALL: Final = ("config.json", CALIBRATION, "tokenizer.json")
+"""What every member has beside its weights."""
 _MOST_PROJECTED: Final = 1 << 16
 
 
 def detect(config: Mapping[str, Any]) -> bool:
     """True for a package of the encoder member."""
     version = config.get("format_version")
-    return config.get("model_type") == ENCODER and is_integer(version) and version == _FORMAT_VERSION
+    return config.get("model_type") == ENCODER and is_integer(version) and version == FORMAT_VERSION
 
 
 def read(folder: PackageFolder, config: Mapping[str, Any], options: Mapping[str, Any]) -> Reading:
     """Read a detected package. Raises PackageError or ConfigError naming the file and the fault."""
-    folder.require((*_SMALL, WEIGHTS))
-    check_sums(folder, file_digests(folder, _SMALL))  # what is read here must be what was released
+    folder.require((*SMALL, WEIGHTS))
+    check_sums(folder, file_digests(folder, SMALL))  # what is read here must be what was released
     members = Members("config.json", config)
     encoder = members.section("encoder_config")
     if encoder is None:
@@ -53,8 +54,8 @@ def read(folder: PackageFolder, config: Mapping[str, Any], options: Mapping[str,
         max_length=members.integer("max_length", 1, backbone.max_position_embeddings),
         window_overlap=members.integer("window_overlap", 0),
         calibration=calibration,
-        max_scan_tokens=_scan_option(options),
-        fits_nouls=_fit_option(options, calibration),
+        max_scan_tokens=scan_option(options),
+        fits_nouls=fit_option(options, calibration),
     )
     return Reading(
         spec=spec,
@@ -62,7 +63,7 @@ def read(folder: PackageFolder, config: Mapping[str, Any], options: Mapping[str,
         backbone=backbone,
         weight_prefix=None,
         max_input_tokens=spec.max_length,
-        files=(*_SMALL, WEIGHTS, *((MANIFEST,) if folder.has(MANIFEST) else ())),
+        files=(*SMALL, WEIGHTS, *((MANIFEST,) if folder.has(MANIFEST) else ())),
         identity_label=None,
         identity_files=(WEIGHTS,),
         family=FAMILY,
@@ -81,14 +82,16 @@ def _special(members: Members, vocab_size: int) -> EncoderIds:
     return EncoderIds(bos, eos, ids)
 
 
-def _scan_option(options: Mapping[str, Any]) -> int | None:
+def scan_option(options: Mapping[str, Any]) -> int | None:
+    """The option `max_scan_tokens`."""
     value = options.get("max_scan_tokens")
     if value is not None and (not is_integer(value) or value < 1):
         raise PackageError(f"option max_scan_tokens must be an integer of at least 1, found {value!r}")
     return value
 
 
-def _fit_option(options: Mapping[str, Any], calibration: Calibration) -> bool:
+def fit_option(options: Mapping[str, Any], calibration: Calibration) -> bool:
+    """The option `noul_calibration`, else what the package says."""
     value = options.get("noul_calibration")
     if value is not None and not isinstance(value, bool):
         raise PackageError(f"option noul_calibration must be true or false, found {value!r}")

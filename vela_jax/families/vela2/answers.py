@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from vela_jax.families.vela2.words import Words
 from vela_jax.systemone.answers import failure
 
 Logits = NDArray[np.float64]
+BROAD: Final = "broad"
+"""The span head beside the first, which has a temperature and a threshold of its own."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,6 +30,7 @@ class SpanLogits:
     words: Words
     logits: Logits
     tokens: int
+    head: str | None = None  # that read it, where the model has several
 
 
 @dataclass(slots=True)
@@ -36,13 +39,19 @@ class Body:
 
     answers: dict[str, Any] = field(default_factory=dict)
     spans: dict[str, Any] = field(default_factory=dict)
+    span_heads: dict[str, str] = field(default_factory=dict)
     sets: dict[str, Any] = field(default_factory=dict)
     thresholds: dict[str, float] = field(default_factory=dict)
 
     def to_json(self, tokens: int) -> dict[str, Any]:
         """All members that are not empty, in the order of the contract."""
         body: dict[str, Any] = {"answers": self.answers, "usage": {"input_tokens": tokens, "output_tokens": 0}}
-        further = {"spans": self.spans, "sets": self.sets, "thresholds": self.thresholds}
+        further = {
+            "spans": self.spans,
+            "span_heads": self.span_heads,
+            "sets": self.sets,
+            "thresholds": self.thresholds,
+        }
         return body | {name: members for name, members in further.items() if members}
 
 
@@ -124,7 +133,9 @@ class Answerer:
 
     def _span(self, body: Body, asked: Asked, found: SpanLogits) -> float:
         """Note spans and threshold; the noul is the strongest word's probability."""
-        probabilities = sigmoid(found.logits / self.calibration.temperature_of("span"))
+        broad = self.calibration.broad if found.head == BROAD else None
+        temperature = broad.temperature if broad else self.calibration.temperature_of("span")
+        probabilities = sigmoid(found.logits / temperature)
         spans, text, place = found.words.spans, found.text, asked.clip
         threshold = self._span_threshold(asked, found, probabilities)
         decoded = decode(probabilities, spans, text, threshold)
@@ -134,11 +145,15 @@ class Answerer:
             inside = (spans[:, 0] >= place.start) & (spans[:, 1] <= place.end)
         body.spans[asked.id] = _entries(decoded, asked, text, 0 if place is None else place.start)
         body.thresholds[asked.id] = threshold
+        if found.head is not None:
+            body.span_heads[asked.id] = found.head
         return float(probabilities[inside].max(initial=0.0))
 
     def _span_threshold(self, asked: Asked, found: SpanLogits, probabilities: Logits) -> float:
         if asked.threshold is not None:
             return asked.threshold
+        if found.head == BROAD and self.calibration.broad is not None:
+            return self.calibration.broad.threshold
         spans, text = found.words.spans, found.text
 
         def count(threshold: float) -> int:

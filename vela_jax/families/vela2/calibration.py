@@ -64,6 +64,15 @@ class NoulFit:
         return 1 / (1 + math.exp(-(math.log(held / (1 - held)) / self.temperature + self.bias)))
 
 
+@dataclass(frozen=True, slots=True)
+class BroadHead:
+    """The second span head of a decoder. `router_label_sets` stay with the first; None: those of the presets."""
+
+    temperature: float
+    threshold: float
+    router_label_sets: tuple[frozenset[str], ...] | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
     """The file, read."""
@@ -77,6 +86,7 @@ class Calibration:
     span_presets: Mapping[str, SpanSchema]
     level_presets: Mapping[str, LevelSchema]
     noul: NoulFit | None = None
+    broad: BroadHead | None = None
 
     @property
     def presets(self) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from vela_jax.families.vela2.words import Words
 
 UNCOVERED: Final = -30.0  # logit of a word that no window holds
 MAX_ROW_TOKENS: Final = 2**24  # of one request: windows and span questions multiply its text
-_TOO_LONG: Final = "question_tokens"
+TOO_LONG: Final = "question_tokens"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,16 @@ class Parts:
         if role not in self._words:
             self._words[role] = self.tokens[role].words()
         return self._words[role]
+
+    def hold_words(self, role: str, ranges: Sequence[tuple[int, int]]) -> bool:
+        """Whether each word of a part lies in one of the ranges of its tokens, in one piece."""
+        words = self.words(role)
+        starts = np.maximum.accumulate(self.tokens[role].offsets[:, 0])
+        last = np.searchsorted(starts, words.spans[:, 1]) - 1
+        held = np.zeros(words.count, np.bool_)
+        for start, end in ranges:
+            held |= (words.first >= start) & (last < end)
+        return bool(held.all())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,6 +88,11 @@ class EncoderReading:
     def rows(self) -> Sequence[Row]:
         """What the model reads."""
         return [laid.row for laid in self.sequences]
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of every sequence."""
+        return sum(laid.row.length for laid in self.sequences)
 
     def logits(self, outputs: Outputs) -> Mapping[str, Logits | SpanLogits]:
         """Means over windows; of a set, the largest."""
@@ -121,10 +136,10 @@ class EncoderRows:
     def plan(self, asked: Sequence[Asked]) -> tuple[Reading, ...]:
         """Readings of all questions that can be read; the others are found in `refused`."""
         open_ = [each for each in asked if not self._refuse_unread(each)]
-        rows = _grouped(open_)
+        rows = grouped(open_)
         if any(self._must_split(row) for row in rows):
             kinds = ([each for each in open_ if each.truncate is cut] for cut in (False, True))
-            rows = [row for kind in kinds for row in _grouped(kind)]
+            rows = [row for kind in kinds for row in grouped(kind)]
         readings = [reading for row in rows if (reading := self._read(row)) is not None]
         tokens = sum(row.length for reading in readings for row in reading.rows)
         if tokens > MAX_ROW_TOKENS:
@@ -171,7 +186,7 @@ class EncoderRows:
     def _refuse_long(self, row: Sequence[Asked]) -> None:
         message = f"state and questions do not fit {self._limits.sequence} tokens"
         for asked in row:
-            self.refused[asked.id] = Refused(asked.kind, ItemError.MAX_LENGTH_EXCEEDED, message, _TOO_LONG)
+            self.refused[asked.id] = Refused(asked.kind, ItemError.MAX_LENGTH_EXCEEDED, message, TOO_LONG)
 
     def _place(self, row: Sequence[Asked], *, truncate: bool) -> _Placed | None:
         """How the parts are cut or windowed for a row; None when even so it does not fit."""
@@ -206,24 +221,15 @@ class EncoderRows:
             if role != placed.windowed:
                 if any(kept != (0, tokens.count) for kept in ranges):
                     return False
-            elif not _covers(ranges, tokens.count):
+            elif not covers(ranges, tokens.count):
                 return False
         spans = {asked.roles[0] for asked in row if asked.kind == "span"}
         if placed.windowed not in spans:
             return True
-        return self._holds_words(placed.windowed, [cut.kept[placed.windowed] for cut in placed.cuts])
-
-    def _holds_words(self, role: str, ranges: Sequence[tuple[int, int]]) -> bool:
-        words = self._parts.words(role)
-        starts = np.maximum.accumulate(self._parts.tokens[role].offsets[:, 0])
-        last = np.searchsorted(starts, words.spans[:, 1]) - 1
-        held = np.zeros(words.count, np.bool_)
-        for start, end in ranges:
-            held |= (words.first >= start) & (last < end)
-        return bool(held.all())
+        return self._parts.hold_words(placed.windowed, [cut.kept[placed.windowed] for cut in placed.cuts])
 
 
-def _grouped(asked: Sequence[Asked]) -> list[list[Asked]]:
+def grouped(asked: Sequence[Asked]) -> list[list[Asked]]:
     """Rows: all questions but spans with the first span, then a row for each further span."""
     spans = [each for each in asked if each.kind == "span"]
     first = [each for each in asked if each.kind != "span" or each is spans[0]]
@@ -240,7 +246,8 @@ def _window_role(row: Sequence[Asked]) -> str | None:
     return first[0] if not others and len(first) == 1 else None
 
 
-def _covers(ranges: Sequence[tuple[int, int]], total: int) -> bool:
+def covers(ranges: Sequence[tuple[int, int]], total: int) -> bool:
+    """Whether ascending ranges of tokens leave none of `total` out."""
     reached = 0
     for start, end in ranges:
         if start > reached:

@@ -1,8 +1,10 @@
-"""The encoder member as the server sees it: its card and its plans."""
+"""The members as the server sees them, their cards and plans; and the encoder member."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
 
 from msgspec import UNSET
 
@@ -11,9 +13,9 @@ from vela_jax.families.vela2.answers import Answerer
 from vela_jax.families.vela2.encoder_layout import EncoderLayout
 from vela_jax.families.vela2.encoder_rows import EncoderRows, Limits, Parts
 from vela_jax.families.vela2.parts import read_state
-from vela_jax.families.vela2.plan import DecisionsPlan
-from vela_jax.families.vela2.questions import TYPES, Asked, QuestionReader, Refused
-from vela_jax.families.vela2.spec import EncoderSpec
+from vela_jax.families.vela2.plan import DecisionsPlan, Reading
+from vela_jax.families.vela2.questions import HEADS, TYPES, Asked, QuestionReader, Refused
+from vela_jax.families.vela2.spec import DecoderSpec, EncoderSpec
 from vela_jax.families.vela2.texts import Pieces, read_parts
 from vela_jax.surfaces.card import Description
 from vela_jax.surfaces.requests import DecisionsRequest
@@ -33,18 +35,40 @@ _SCAN_INPUTS: Final = {"cpu": 4}
 _SCAN_INPUTS_ELSEWHERE: Final = 32
 
 
-class EncoderModel:
+class RowPlanner(Protocol):
+    """Plans the rows of one request."""
+
+    @property
+    def refused(self) -> Mapping[str, Refused]:
+        """Questions that cannot be read."""
+
+    def plan(self, asked: Sequence[Asked]) -> tuple[Reading, ...]:
+        """Readings of all others."""
+
+
+class DecisionsModel(ABC):
     """Serves decisions. `platform` is where it runs; it decides how far long texts are read."""
 
-    def __init__(self, spec: EncoderSpec, tokenizer: TextTokenizer, depth: int, parameters: int, platform: str) -> None:
+    def __init__(
+        self,
+        spec: EncoderSpec | DecoderSpec,
+        tokenizer: TextTokenizer,
+        parameters: int,
+        platform: str,
+        *,
+        heads: Sequence[str],
+    ) -> None:
         self._spec = spec
         self._parameters = parameters
-        self._pieces = Pieces(tokenizer, spec.max_length)
-        self._pieces.reader.check()  # so that the first long text does not wait for it
-        self._layout = EncoderLayout(spec.special, self._pieces, depth)
-        self._reader = QuestionReader(spec.calibration)
+        self.pieces = Pieces(tokenizer, spec.max_length)
+        self.pieces.reader.check()  # so that the first long text does not wait for it
+        self._reader = QuestionReader(spec.calibration, heads)
         self._answerer = Answerer(spec.calibration, spec.fits_nouls)
         self._limits = _limits(spec, platform)
+
+    @abstractmethod
+    def open_rows(self, limits: Limits, parts: Parts) -> RowPlanner:
+        """What plans the rows of one request."""
 
     def plan(self, surface: Surface, request: Any) -> DecisionsPlan:
         """Validate, lay out and tokenize."""
@@ -60,9 +84,9 @@ class EncoderModel:
         asked = [entry for entry in read.values() if isinstance(entry, Asked)]
         if not asked:
             return DecisionsPlan(tuple(read), refused, (), self._answerer)
-        rows = EncoderRows(self._layout, limits, Parts(read_parts(self._pieces, state.parts, limits.scan)))
+        rows = self.open_rows(limits, Parts(read_parts(self.pieces, state.parts, limits.scan)))
         readings = rows.plan(asked)
-        return DecisionsPlan(tuple(read), refused | rows.refused, readings, self._answerer)
+        return DecisionsPlan(tuple(read), {**refused, **rows.refused}, readings, self._answerer)
 
     def describe(self) -> Description:
         """The family's part of the card."""
@@ -96,11 +120,24 @@ class EncoderModel:
         return Limits(limits.sequence, max(own, limits.sequence), limits.truncate, limits.overlap)
 
 
-def _limits(spec: EncoderSpec, platform: str) -> Limits:
+class EncoderModel(DecisionsModel):
+    """The encoder member."""
+
+    def __init__(self, spec: EncoderSpec, tokenizer: TextTokenizer, depth: int, parameters: int, platform: str) -> None:
+        super().__init__(spec, tokenizer, parameters, platform, heads=HEADS[:1])
+        self._layout = EncoderLayout(spec.special, self.pieces, depth)
+
+    def open_rows(self, limits: Limits, parts: Parts) -> EncoderRows:
+        """What plans the rows of one request."""
+        return EncoderRows(self._layout, limits, parts)
+
+
+def _limits(spec: EncoderSpec | DecoderSpec, platform: str) -> Limits:
     inputs = _SCAN_INPUTS.get(platform, _SCAN_INPUTS_ELSEWHERE)
     scan = spec.max_scan_tokens or inputs * spec.max_length
     truncate = spec.max_length if platform in _SCAN_INPUTS else scan
-    return Limits(spec.max_length, scan, truncate, spec.window_overlap)
+    overlap = spec.window_overlap if isinstance(spec, EncoderSpec) else 0
+    return Limits(spec.max_length, scan, truncate, overlap)
 
 
 def _refuse_media(request: DecisionsRequest) -> None:

@@ -28,6 +28,10 @@ class Reading(Protocol):
     def rows(self) -> Sequence[Row]:
         """What the model reads."""
 
+    @property
+    def tokens(self) -> int:
+        """Tokens read, as the usage counts them."""
+
     def logits(self, outputs: Outputs) -> Mapping[str, Logits | SpanLogits]:
         """Logits by question ID, from the outputs of the rows, in order."""
 
@@ -60,7 +64,7 @@ class DecisionsPlan:
             else:
                 logits = reading.logits(outputs)
                 found |= {asked.id: (asked, logits[asked.id]) for asked in reading.asked}
-                tokens += sum(row.length for row in reading.rows)
+                tokens += reading.tokens
             start = end
         body = Body()
         for key in self.order:
