@@ -49,7 +49,7 @@ def warmed() -> TokenEngine:
     device = jax.devices()[0]
     network = GeneratorNetwork(graphdef, params, config(), device, max_length=MAX_LENGTH, pages=24)
     found = TokenEngine(network, max_num_seqs=16)
-    found.warm(lambda done, total: None)
+    found.warm(lambda *_: None)
     return found
 
 

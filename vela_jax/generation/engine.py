@@ -43,9 +43,10 @@ class Load(NamedTuple):
 
 
 class TokenEngine:
-    """Runs sequences. `submit`, `abort` and `load` may be called from any thread, the others belong to one.
+    """Runs sequences. `submit` and `load` may be called from any thread, the others belong to one.
 
-    `pages` are those of the cache that it uses, all by default. Until `warm` has proved that rows keep their bits beside others, one sequence a step runs.
+    `pages` are those of the cache that it uses, all by default. Until `warm` has proved that rows keep their bits
+    beside others, one sequence a step runs.
     """
 
     def __init__(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from vela_jax.generation.detokenizer import IncrementalDetokenizer
 from vela_jax.generation.pages import prefix_keys
@@ -16,7 +17,9 @@ from vela_jax.generation.sequence import Choice, Generated, Sink
 from vela_jax.generation.spec import EngineOptions
 from vela_jax.generation.stopping import StopRules, StopText
 
-_SEEDS = 2**64
+MAX_STOPS: Final = 128
+MAX_BAD_WORDS: Final = 1_024
+_SEEDS: Final = 2**64
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,12 @@ class Planner:
         for name in ("stop_token_ids", "allowed_token_ids", "logprob_token_ids", "logit_bias"):
             _check_ids(name, getattr(params, name) or (), profile.vocabulary_size)
         self._check_counts(params)
+        for name, most, count in (
+            ("stop", MAX_STOPS, len(params.stops)),
+            ("bad_words", MAX_BAD_WORDS, len(params.bad_words or ())),
+        ):
+            if count > most:
+                raise BadValue(f"{name} must hold at most {most} texts, got {count}", name)
         if params.structured_outputs is not None:
             raise BadValue("structured_outputs is not served: leave it out", "structured_outputs")
         if params.thinking_token_budget is not None:

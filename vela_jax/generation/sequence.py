@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from vela_jax.generation.detokenizer import IncrementalDetokenizer
 from vela_jax.generation.logprobs import Candidate
 from vela_jax.generation.sampling import Draw
 from vela_jax.generation.stopping import Finish, StopRules, StopText
+
+_LARGEST_BIAS: Final = 1e30  # finite in FP32, also when a logit is added
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,7 @@ class Generated:
         self._hidden = hidden
         self._bias = np.zeros(size, np.float32)
         for token_id, value in choice.bias:
-            self._bias[token_id] = value
+            self._bias[token_id] = min(_LARGEST_BIAS, max(-_LARGEST_BIAS, value))
 
     def _mask(self) -> NDArray[np.bool_]:
         """The tokens that must not come next."""

@@ -36,17 +36,20 @@ class StopRules:
             return Finish.STOP
         if len(output) >= min(self.max_tokens, self.room):
             return Finish.LENGTH
-        if any(_repeats(output, size, self.pattern_count) for size in self.pattern_sizes):
+        if self._repeats(output):
             return Finish.REPETITION
         return None
 
-
-def _repeats(output: Sequence[int], size: int, count: int) -> bool:
-    """Whether the output ends with one pattern of `size` ids, `count` times."""
-    if len(output) < size * count:
+    def _repeats(self, output: Sequence[int]) -> bool:
+        """Whether the output ends with one pattern of ids, as often as is asked for."""
+        count = self.pattern_count
+        if not self.pattern_sizes:
+            return False
+        for size in range(self.pattern_sizes.start, min(self.pattern_sizes.stop, len(output) // count + 1)):
+            tail = output[len(output) - size * count :]
+            if tail[:-size] == tail[size:]:
+                return True
         return False
-    tail = list(output[-size * count :])
-    return tail[:-size] == tail[size:]
 
 
 @dataclass(slots=True)
