@@ -16,6 +16,7 @@ import httpx
 
 from serving.app import build_app
 from serving.errors import ErrorCode, RequestFailed
+from serving.generation import Generator
 from serving.received import Endpoint, Received
 from serving.server import HttpServer, ServerSettings
 from serving.sockets import Address
@@ -90,6 +91,9 @@ class FakeService:
         if name not in self.texts:
             raise RequestFailed(ErrorCode.MODEL_NOT_FOUND, f"model {name!r} is not served")
         return self.texts[name]
+
+    def generator(self, name: str | None) -> Generator:
+        raise RequestFailed(ErrorCode.UNSUPPORTED_SURFACE, f"model {name!r} does not generate text")
 
     def model_cards(self) -> list[dict[str, Any]]:
         return self.cards
