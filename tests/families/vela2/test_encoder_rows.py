@@ -154,8 +154,9 @@ def test_windows_are_joined() -> None:
     assert len(outputs) > 1
     logits = found.logits(outputs)
     ends = np.array([row.ids[-2] for row in planned.rows], np.float64)
-    assert np.allclose(logits["n"], ends.mean())
-    spans = logits["t"]
+    joined, spans = logits["n"], logits["t"]
+    assert isinstance(joined, np.ndarray)
+    assert np.allclose(joined, ends.mean())
     assert not isinstance(spans, np.ndarray)
     assert spans.words.count == 170
     ids = found.parts.tokens["user"].ids[spans.words.first]
