@@ -211,6 +211,13 @@ def test_a_model_that_loads_is_waited_for(page: Page) -> None:
     page.wait(lambda: page.one("#send").is_enabled())
 
 
+def test_a_model_without_a_surface_is_told(page: Page) -> None:
+    page.open(surfaces=[])
+    page.wait(lambda: "this page has no form for what it serves" in page.text("#status"))
+    assert not page.one("#send").is_enabled()
+    assert not page.one("#body-field").is_displayed()
+
+
 def test_every_control_has_a_name_and_the_keyboard_reaches_it(page: Page) -> None:
     page.open(**DECIDES)
     unnamed = page.run(UNNAMED)

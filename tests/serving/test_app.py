@@ -304,7 +304,6 @@ class TestRoutes:
     @pytest.mark.parametrize(
         ("method", "path"),
         [
-            ("GET", "/"),
             ("GET", "/unknown"),
             ("POST", "/v1/unknown"),
             ("POST", "/v2/rerank"),

@@ -92,7 +92,7 @@ def _choose(cards: Mapping[str, Mapping[str, Any]], name: str | None, url: str) 
     card = next(iter(cards.values())) if name is None else cards.get(name) or _by_repo(cards, name)
     if card is None:
         raise CommandFailed(f"{url} serves no model {name!r}; it serves {served}")
-    if not card["surfaces"]:
+    if not card["ready"]:
         raise CommandFailed(f"model {card['id']} is {card['status']}: {card['reason']}; ask again when it is ready")
     return card
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from serving.cli.ask.options import SURFACES
 from serving.cli.ask.questions import read_questions
 from serving.cli.ask.texts import TextReader
 from serving.cli.failure import CommandFailed
@@ -62,7 +63,9 @@ def make_request(asked: Asked, card: Mapping[str, Any]) -> Request:
 
 def _surface(asked: Asked, card: Mapping[str, Any]) -> str:
     """What the options call for, else the first surface of the card that needs none of them."""
-    served: Sequence[str] = card["surfaces"]
+    served: Sequence[str] = [each for each in card["surfaces"] if each in SURFACES]
+    if not served:
+        raise CommandFailed(f"model {card['id']} serves none of {', '.join(SURFACES)}: it cannot be asked this way")
     wanted = asked.surface
     if wanted is None and asked.questions:
         wanted = "decisions"

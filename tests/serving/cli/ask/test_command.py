@@ -74,7 +74,10 @@ def test_an_item_without_an_answer_is_told_by_the_exit_code(web: Loopback) -> No
 
 
 def test_several_models_are_told_apart(web: Loopback, capsys: pytest.CaptureFixture[str]) -> None:
-    web.service.cards = [CARD, {**CARD, "id": "other", "repo": "org/Other", "surfaces": [], "status": "loading"}]
+    web.service.cards = [
+        CARD,
+        {**CARD, "id": "other", "repo": "org/Other", "surfaces": [], "ready": False, "status": "loading"},
+    ]
     web.service.reply = lambda *_: answer([])
     assert main(["ask", "--url", url_of(web), "x"]) == 2
     assert "name one of other, sorter by --model" in capsys.readouterr().err

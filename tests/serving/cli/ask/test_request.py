@@ -58,6 +58,7 @@ def test_the_surface_follows_from_what_is_asked(words: Any, surfaces: Any, expec
     [
         (("x", "--noul", "y"), ("embeddings",), "does not serve decisions; it serves embeddings"),
         (("x", "--query", "y"), ("classify",), "does not serve rerank"),
+        (("x",), (), "serves none of classify, decisions, embeddings, rerank"),
         (("x",), ("decisions",), "add --noul, --choice"),
         (("x",), ("rerank",), "give --query"),
         (("x", "y", "--noul", "z"), ("decisions",), "about one TEXT, got 2"),
