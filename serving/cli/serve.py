@@ -59,7 +59,7 @@ def _run(settings: Settings, kept: Path, display: Display) -> NoReturn:
 
     metrics = Metrics([*(endpoint.path for endpoint in Endpoint), *TextEndpoint, GENERATE])
     models = ModelTable([ServedModel(entry) for entry in settings.entries])
-    watcher = Watcher(models, display)
+    watcher = Watcher(models, display, settings.with_page)
     loader = Loader(
         models,
         _lazy_load(settings, kept),
@@ -128,10 +128,11 @@ def _leave(code: int, display: Display) -> NoReturn:
 
 
 class Watcher:
-    """Shows the loads, and at their end a request to try."""
+    """Shows the loads, and at their end a request to try and, with `with_page`, where the page is."""
 
-    def __init__(self, models: ModelTable, display: Display) -> None:
+    def __init__(self, models: ModelTable, display: Display, with_page: bool) -> None:
         self.url = ""
+        self._with_page = with_page
         self._models = models
         self._display = display
 
@@ -152,4 +153,7 @@ class Watcher:
     def _samples(self) -> list[str]:
         ready = [served for served in self._models.models if served.status.is_ready]
         single = len(self._models.models) == 1
-        return [sample_request(self.url, served, single) for served in ready[:1]]
+        texts = [sample_request(self.url, served, single) for served in ready[:1]]
+        if texts and self._with_page and self.url.startswith("http"):
+            texts.append(f"or open {self.url}/ in a browser")
+        return texts

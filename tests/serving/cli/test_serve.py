@@ -64,6 +64,8 @@ def test_a_server_comes_up_answers_and_ends(package: Path, tmp_path: Path) -> No
         sample = httpx.post(f"{url}/v1/classify", content=shlex.split(command)[-1].encode())
         assert sample.status_code == 200, "the first request after ready is answered"
         assert sample.json()["model"] == "tiny"
+        page = httpx.get(read_until(log, "or open (.*) in a browser")[1])
+        assert page.headers["content-type"].startswith("text/html")
         card = httpx.get(f"{url}/v1/models").json()["data"][0]
         assert (card["ready"], card["numerics"], card["golden"]["status"]) == (True, "exact", "unverified")
         process.send_signal(signal.SIGTERM)
