@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from serving import card
-from serving.live import LiveModel
+from serving.live import LARGE, LiveModel, Outcome
 from serving.loaded import LoadedModel
 from serving.task import Task, refusal_of
 from serving.timing import Timing
@@ -47,21 +47,24 @@ async def _answer_group(
 ) -> list[tuple[Task, Response]]:
     outcomes = await live.answer_all(tasks, timing, size)
 
-    def meta() -> dict[str, Any]:
-        return _meta(live.loaded, timing)
+    def finish() -> list[tuple[Task, Response]]:
+        finished = [_finish(task, each, live, timing, count) for task, each in zip(tasks, outcomes, strict=True)]
+        return list(zip(tasks, finished, strict=True))
 
-    responses: list[tuple[Task, Response]] = []
-    for task, outcome in zip(tasks, outcomes, strict=True):
-        response: Response
-        try:
-            if isinstance(outcome, Exception):
-                raise outcome
-            response, answer = task.finish(outcome, meta)
-            count(answer)
-        except Exception as error:
-            response = refusal_of(error)
-        responses.append((task, response))
-    return responses
+    return await live.here_or_on_pool(size > LARGE, finish)
+
+
+def _finish(
+    task: Task, outcomes: Sequence[Outcome] | Exception, live: LiveModel, timing: Timing, count: Count
+) -> Response:
+    if isinstance(outcomes, Exception):
+        return refusal_of(outcomes)
+    try:
+        body, answer = task.finish(outcomes, lambda: _meta(live.loaded, timing))
+    except Exception as error:
+        return refusal_of(error)
+    count(answer)
+    return body
 
 
 def _take_over(times: Sequence[Timing], timing: Timing) -> None:

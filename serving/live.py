@@ -78,14 +78,14 @@ class LiveModel:
         Their jobs are admitted together or refused together. Gives, for each ask, an outcome a plan, or the
         exception that refuses it whole.
         """
-        planned = await self._here_or_on_pool(size > LARGE, lambda: [self._plan(ask) for ask in asks])
+        planned = await self.here_or_on_pool(size > LARGE, lambda: [self._plan(ask) for ask in asks])
         timing.planned = time.monotonic()
         parts = [
             part for each in planned if not isinstance(each, Exception) for part in each if isinstance(part, _Part)
         ]
         await self._run(parts, timing)
         many = sum(result.size for part in parts for result in part.results if isinstance(result, np.ndarray)) > LARGE
-        outcomes = await self._here_or_on_pool(many or size > LARGE, lambda: [_assemble(each) for each in planned])
+        outcomes = await self.here_or_on_pool(many or size > LARGE, lambda: [_assemble(each) for each in planned])
         timing.assembled = time.monotonic()
         return outcomes
 
@@ -102,7 +102,8 @@ class LiveModel:
         rows = plan.rows
         return _Part(plan, rows, [row.content_key() for row in rows] if self._cache is not None else [], deadline)
 
-    async def _here_or_on_pool(self, on_pool: bool, work: Callable[[], T]) -> T:
+    async def here_or_on_pool(self, on_pool: bool, work: Callable[[], T]) -> T:
+        """Do some work at once, or where large requests are worked on."""
         if on_pool:
             return await asyncio.get_running_loop().run_in_executor(self._pool, work)
         return work()

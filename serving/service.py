@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from serving import card
 from serving.bundle import BundleTask, read_bundle
@@ -19,22 +19,25 @@ from serving.errors import ErrorCode, RequestFailed
 from serving.http.errors import error_body, failure_of
 from serving.http.json import is_finite, not_finite
 from serving.http.systemone_errors import status_of, systemone_body
+from serving.live import LARGE
 from serving.loader import Loader
 from serving.metrics import Metrics
 from serving.models import ModelTable
-from serving.openai_decisions import is_openai_form, read_openai
+from serving.openai_decisions import OpenAIDecisions, is_openai_form, read_openai
 from serving.received import Endpoint, Received
 from serving.schema import Schema
 from serving.systemone_batch import read_batch
 from serving.task import Task, find, refusal_of
 from serving.timing import Timing
 from serving.version import API_VERSION
-from vela_jax.contract import Answer, Surface
+from vela_jax.contract import Answer, InvalidRequest, Surface, UnsupportedSurface
 from vela_jax.systemone.assets import check_parts
 
 if TYPE_CHECKING:
     from serving.generation import Generator
     from serving.text_side import TextSide
+
+T = TypeVar("T")
 
 
 class Service:
@@ -71,40 +74,42 @@ class Service:
             if endpoint is Endpoint.SYSTEMONE_BATCH:
                 return await self._systemone_batch(call, timing)
             return await self._single(endpoint, call, timing)
-        except Exception as error:
+        except (InvalidRequest, UnsupportedSurface) as error:
             raise refusal_of(error) from error
 
     async def _single(self, endpoint: Endpoint, call: Received, timing: Timing) -> dict[str, Any]:
-        if endpoint is Endpoint.DECISIONS and is_openai_form(call.body):
-            check_parts(call.parts, set())
-            form = read_openai(call.body)
-            return form.answer(await self._ask(endpoint, replace(call, body=form.body), timing))
-        return await self._ask(endpoint, call, timing)
-
-    async def _ask(self, endpoint: Endpoint, call: Received, timing: Timing) -> dict[str, Any]:
         """Answer one surface request."""
-        taken: set[str] = set()
-        task = self._task(endpoint, call, _received(timing), taken)
-        check_parts(call.parts, taken)
+        received = _received(timing)
+
+        def read() -> tuple[Task, OpenAIDecisions | None]:
+            taken: set[str] = set()
+            of_openai = endpoint is Endpoint.DECISIONS and is_openai_form(call.body)
+            form = read_openai(call.body) if of_openai else None
+            task = self._task(endpoint, call if form is None else replace(call, body=form.body), received, taken)
+            check_parts(call.parts, taken)
+            return task, form
+
+        task, form = await _aside(call, read)
         (response,) = await self._run([task], call, timing)
         if isinstance(response, Exception):
             raise response
-        return response
+        return response if form is None else form.answer(response)
 
     async def _systemone_batch(self, call: Received, timing: Timing) -> dict[str, Any]:
         """Each request as if it came alone, with its status where it is refused."""
-        requests = read_batch(call.body, self._limits.max_bundle_tasks)
-        taken: set[str] = set()
-        tasks = [
-            self._try_task(Endpoint.SYSTEMONE, replace(call, body=body), _received(timing), taken)
-            for body in requests.values()
-        ]
-        _check_parts_of_all(tasks, call, taken)
+        received = _received(timing)
+
+        def read() -> tuple[list[str], list[Task | Exception]]:
+            requests = read_batch(call.body, self._limits.max_bundle_tasks)
+            bodies = [(Endpoint.SYSTEMONE, body) for body in requests.values()]
+            return list(requests), self._read_all(bodies, call, received, None)
+
+        names, tasks = await _aside(call, read)
         responses = await self._run(tasks, call, timing)
         return {
             "responses": {
                 name: self._refused(response) if isinstance(response, Exception) else response
-                for name, response in zip(requests, responses, strict=True)
+                for name, response in zip(names, responses, strict=True)
             }
         }
 
@@ -113,34 +118,40 @@ class Service:
         return {**systemone_body(failure, self._schema), "status": status_of(failure, self._schema)}
 
     async def _bundle(self, call: Received, timing: Timing) -> dict[str, Any]:
+        """Each task with a status of its own."""
         received = _received(timing)
-        tasks, milliseconds = read_bundle(call.body, self._limits.max_bundle_tasks)
-        self._metrics.bundle_came(len(tasks))
-        deadline = None if milliseconds is None else received + milliseconds / 1000
+
+        def read() -> tuple[list[BundleTask], list[Task | Exception]]:
+            tasks, milliseconds = read_bundle(call.body, self._limits.max_bundle_tasks)
+            deadline = None if milliseconds is None else received + milliseconds / 1000
+            bodies = [(Endpoint(task.surface), task.body) for task in tasks]
+            return tasks, self._read_all(bodies, call, received, deadline)
+
+        named, tasks = await _aside(call, read)
+        self._metrics.bundle_came(len(named))
+        responses = await self._run(tasks, call, timing)
+        return {"results": [_result(task, response) for task, response in zip(named, responses, strict=True)]}
+
+    def _read_all(
+        self, bodies: Sequence[tuple[Endpoint, Any]], call: Received, received: float, deadline: float | None
+    ) -> list[Task | Exception]:
+        """The task of each body, or why it cannot be read; of the parts each belongs to one asset of all."""
         taken: set[str] = set()
-        read = [
-            self._try_task(Endpoint(task.surface), replace(call, body=task.body), received, taken, deadline)
-            for task in tasks
-        ]
-        _check_parts_of_all(read, call, taken)
-        responses = await self._run(read, call, timing)
-        results = [_result(task, response) for task, response in zip(tasks, responses, strict=True)]
-        return {"results": results}
+        tasks: list[Task | Exception] = []
+        for endpoint, body in bodies:
+            try:
+                tasks.append(self._task(endpoint, replace(call, body=body), received, taken, deadline))
+            except Exception as error:
+                tasks.append(error)
+        if not any(isinstance(task, Exception) for task in tasks):
+            check_parts(call.parts, taken)
+        return tasks
 
     async def _run(self, tasks: Sequence[Task | Exception], call: Received, timing: Timing) -> list[Response]:
         return await answer_tasks(tasks, timing, call.size, self._count)
 
     def _count(self, answer: Answer) -> None:
         self._metrics.answered(answer.input_tokens, answer.question_outcomes)
-
-    def _try_task(
-        self, endpoint: Endpoint, call: Received, received: float, taken: set[str], deadline: float | None = None
-    ) -> Task | Exception:
-        """The task, or why it cannot be read."""
-        try:
-            return self._task(endpoint, call, received, taken, deadline)
-        except Exception as error:
-            return error
 
     def _task(
         self, endpoint: Endpoint, call: Received, received: float, taken: set[str], deadline: float | None = None
@@ -220,10 +231,11 @@ def _received(timing: Timing) -> float:
     return time.monotonic() if timing.received is None else timing.received
 
 
-def _check_parts_of_all(tasks: Sequence[Task | Exception], call: Received, taken: set[str]) -> None:
-    """Refuse a part that nothing refers to, when all the requests could be read."""
-    if not any(isinstance(task, Exception) for task in tasks):
-        check_parts(call.parts, taken)
+async def _aside(call: Received, work: Callable[[], T]) -> T:
+    """Do the work on a body at once, or on a thread when the body is large."""
+    if call.size > LARGE:
+        return await asyncio.get_running_loop().run_in_executor(None, work)
+    return work()
 
 
 def _result(task: BundleTask, response: Response) -> dict[str, Any]:

@@ -364,7 +364,7 @@ class TestForms:
         for request, names, says in (
             (self.SENT % (self.PART, self.PART), ("asset-0",), "another asset has taken"),
             (b'{"state":"x","questions":{}}', ("asset-0",), "['asset-0']"),
-            (b'{"input":"x","questions":[]}', ("asset-0",), "['asset-0']"),
+            (b'{"input":"x","questions":[{"type":"predicate","instructions":"y"}]}', ("asset-0",), "['asset-0']"),
         ):
             response = seeing.client.post(PATH, files=self.files(request, *names))
             assert response.status_code == 400
