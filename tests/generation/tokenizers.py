@@ -20,16 +20,26 @@ def byte_characters() -> list[str]:
 
 
 def byte_level(*marks: str) -> Vocabulary:
+    """The vocabulary of `byte_level_library`."""
+    return Vocabulary(byte_level_library(*marks))
+
+
+def byte_level_library(*marks: str) -> Tokenizer:
     """Ids 0 to 255 are bytes, 256 is the special <|end|>, then `marks`, which are not special."""
     library = Tokenizer(models.BPE({character: byte for byte, character in enumerate(byte_characters())}, []))
     library.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     library.decoder = decoders.ByteLevel()
     library.add_special_tokens([AddedToken("<|end|>", normalized=False, special=True)])
     library.add_tokens([AddedToken(mark, normalized=False, special=False) for mark in marks])
-    return Vocabulary(library)
+    return library
 
 
 def byte_fallback(*words: str) -> Vocabulary:
+    """The vocabulary of `byte_fallback_library`."""
+    return Vocabulary(byte_fallback_library(*words))
+
+
+def byte_fallback_library(*words: str) -> Tokenizer:
     """Ids 0 to 2 are <unk> <s> </s>, 3 to 258 bytes, then pieces with a leading space mark."""
     entries = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), "▁"]
     entries += [chr(code) for code in range(0x21, 0x7F)]
@@ -47,4 +57,4 @@ def byte_fallback(*words: str) -> Vocabulary:
         [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
     )
     library.add_special_tokens(["<unk>", "<s>", "</s>"])
-    return Vocabulary(library)
+    return library

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, Self
 
 from tokenizers import Encoding, Tokenizer
+from tokenizers.models import BPE
 
 from vela_jax.text.tokenizer import TokenizerError
 
@@ -41,6 +42,11 @@ class Vocabulary:
             library = Tokenizer.from_str(data.decode() if isinstance(data, bytes) else data)
         except Exception as error:  # the library raises bare Exception
             raise TokenizerError(f"tokenizer.json is not a tokenizer this server can read: {error}") from error
+        if isinstance(library.model, BPE) and library.model.dropout:
+            raise TokenizerError(
+                f"tokenizer.json: model.dropout is {library.model.dropout}, so equal texts would get different tokens; "
+                "it must be null or 0"
+            )
         library.no_truncation()
         library.no_padding()
         return cls(library, special_texts)
