@@ -23,6 +23,7 @@ _TYPES: Final[Mapping[ErrorCode, str]] = MappingProxyType(
         ErrorCode.OVERLOADED: "TooManyRequestsError",
         ErrorCode.INTERNAL_ERROR: INTERNAL,
         ErrorCode.NOT_READY: "ServiceUnavailableError",
+        ErrorCode.QUESTION_FAILED: BAD_VALUE,
     }
 )
 NOT_IMPLEMENTED: Final = 501

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 
 import pytest
@@ -9,7 +10,9 @@ import pytest
 from serving.config import ModelEntry
 from serving.errors import RequestFailed
 from serving.models import ModelTable, ServedModel
-from tests.serving.fakes import load_letters
+from serving.text_side import TextSide
+from tests.generation.packages import plain_profile
+from tests.serving.fakes import Process, load_letters
 
 
 def served(entry: ModelEntry, model_id: str | None = None, repo: str | None = None) -> ServedModel:
@@ -95,3 +98,34 @@ def test_a_refusal_lists_the_served_names_sorted(name: object) -> None:
 )
 def test_served_id(model: ServedModel, expected: str) -> None:
     assert model.id == expected
+
+
+def test_a_generator_is_found_without_a_name_when_it_is_the_only_one() -> None:
+    table = ModelTable([served(ModelEntry(model=name)) for name in ("a", "b", "c")])
+    with pytest.raises(RequestFailed, match="model is required"):
+        table.find_generator(None)
+    table.models[1].text = TextSide.of(plain_profile(), "b")
+    assert table.find_generator(None) is table.models[1]
+    assert table.find_generator("a") is table.models[0]
+    table.models[2].text = table.models[1].text
+    with pytest.raises(RequestFailed, match="model is required"):
+        table.find_generator(None)
+
+
+def test_the_text_side_is_there_before_the_model_is_ready() -> None:
+    model = served(ModelEntry(model="a"))
+    with pytest.raises(RequestFailed) as caught:
+        model.require_text()
+    assert caught.value.code == "not_ready"
+    model.text = TextSide.of(plain_profile(), "a")
+    assert model.require_text() is model.text
+
+
+def test_a_model_that_writes_no_text() -> None:
+    service = Process().up().service
+    with pytest.raises(RequestFailed) as caught:
+        service.text_side(None)
+    assert caught.value.code == "unsupported_surface"
+    asyncio.run(service.stop())
+    with pytest.raises(RequestFailed, match="shutting down"):
+        service.text_side(None)
