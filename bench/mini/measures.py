@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Final
+
+_NOTHING: Final = {"label": None, "text": None}  # given in place of spans that are missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,22 +39,27 @@ class Tally:
     pairs: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def add(self, expect: Mapping[str, Any], body: Mapping[str, Any], question: str) -> None:
-        """Note one question of a response body."""
+        """Note one question of a response body. One without an answer is wrong, and where nothing is to be found it
+        counts as a false alarm.
+        """
         answer = body["answers"].get(question, {})
         if "choice" in expect:
-            self.choices.append(answer["choice"] == expect["choice"])
+            self.choices.append(answer.get("choice") == expect["choice"])
         elif "noul" in expect:
-            self.nouls.append((expect["noul"], answer["noul"]))
+            self.nouls.append((expect["noul"], answer.get("noul", 0.0 if expect["noul"] else 1.0)))
         elif "set" in expect:
-            self.sets.append((Counter(expect["set"]), Counter(body["sets"][question]["selected"])))
+            self.sets.append(
+                (Counter(expect["set"]), Counter(_of(body, "sets", question, {"selected": [None]})["selected"]))
+            )
         elif "spans" in expect:
             wanted, given = (
                 Counter((span["label"], span["text"]) for span in spans)
-                for spans in (expect["spans"], body["spans"][question])
+                for spans in (expect["spans"], _of(body, "spans", question, [_NOTHING]))
             )
             self.spans.append((wanted, given))
         else:
-            self.pairs.setdefault(expect["pair"], {})[expect["side"]] = answer["score"]
+            wrong = float("inf") if expect["side"] == "low" else float("-inf")
+            self.pairs.setdefault(expect["pair"], {})[expect["side"]] = answer.get("score", wrong)
 
     def figures(self) -> Figures:
         """The figures of all that was noted."""
@@ -67,6 +74,10 @@ class Tally:
             false_alarms=_share([bool(given) for wanted, given in self.spans if not wanted]),
             score_order=_share([pair["high"] > pair["low"] for pair in pairs]),
         )
+
+
+def _of(body: Mapping[str, Any], member: str, question: str, otherwise: Any) -> Any:
+    return body.get(member, {}).get(question, otherwise)
 
 
 def micro_f1(pairs: Iterable[tuple[Counter[Any], Counter[Any]]]) -> float:

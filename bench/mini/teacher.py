@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -14,35 +15,43 @@ from flax import nnx
 from numpy.typing import NDArray
 
 from bench.mini.training.shapes import batches, padded
+from bench.mini.vocabulary import BEGIN, END
+from checkpoints.embedded import DEFAULT
 from checkpoints.package import LoadedPackage, load, resolve, verify
 from vela_jax.layers.attention import real_tokens
-from vela_jax.text.tokenizer import TextTokenizer
 
 Vectors = NDArray[np.float32]
 _KEY_BYTES: Final = 16
-_CLS, _SEP = 101, 102
 _MOST_TOKENS: Final = 126
+_KEPT_AT_ONCE: Final = 2048  # texts, so that a run that ends early has not worked in vain
 
 
 class Teacher:
-    """Sentence vectors [N D] of length 1. `home` keeps them between runs."""
+    """Gives sentence vectors [N D] of length 1. `home` keeps them between runs.
+
+    `tokenizer_file` is the content of its package's `tokenizer.json`.
+    """
 
     def __init__(self, home: Path, loaded: LoadedPackage | None = None) -> None:
         self._loaded = loaded or load_teacher()
         self.width = self._loaded.backbone.hidden_size
+        self.tokenizer_file = (self._loaded.provenance.path / "tokenizer.json").read_text(encoding="utf-8")
+        vocabulary = json.loads(self.tokenizer_file)["model"]["vocab"]
+        self._begin, self._end = vocabulary[BEGIN], vocabulary[END]
         self._cache = _Cache(home, self.width)
         self._forward = jax.jit(_forward, static_argnums=0)
 
     @property
-    def tokenizer(self) -> TextTokenizer:
-        """The tokenizer of its package."""
-        return self._loaded.tokenizer
+    def backbone(self) -> Any:
+        """Its network."""
+        return nnx.merge(self._loaded.graphdef, self._loaded.params).backbone
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
         """One vector a text; those not kept yet are computed and kept."""
         missing = [text for text in dict.fromkeys(map(str.lower, texts)) if text not in self._cache]
-        if missing:
-            self._cache.add(missing, self._compute(missing))
+        for start in range(0, len(missing), _KEPT_AT_ONCE):
+            part = missing[start : start + _KEPT_AT_ONCE]
+            self._cache.add(part, self._compute(part))
         return np.stack([self._cache[text] for text in texts])
 
     def _compute(self, texts: Sequence[str]) -> Vectors:
@@ -56,13 +65,11 @@ class Teacher:
 
     def _ids(self, text: str) -> NDArray[np.int32]:
         content = self._loaded.tokenizer.encode_ids(text)[:_MOST_TOKENS]
-        return np.concatenate([[_CLS], content, [_SEP]]).astype(np.int32)
+        return np.concatenate([[self._begin], content, [self._end]]).astype(np.int32)
 
 
 def load_teacher() -> LoadedPackage:
     """The embedded model. Raises PackageError with the command to run where it is not installed."""
-    from checkpoints.embedded import DEFAULT
-
     return load(verify(resolve(DEFAULT.name)))
 
 

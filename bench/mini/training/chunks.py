@@ -18,7 +18,7 @@ from bench.mini.training.losses import Batch, collate
 from bench.mini.training.rows import RowMaker
 from bench.mini.training.shapes import batches
 
-CHUNK: Final = 1536
+CHUNK: Final = 1024
 """Examples of a chunk."""
 _STRIDE: Final = 1_000_003
 
@@ -60,5 +60,6 @@ class Chunks:
 def project(vectors: NDArray[np.float32], projection: NDArray[np.float32]) -> NDArray[np.float32]:
     """Vectors [N D] along the axes [P D], of length 1."""
     found = vectors @ projection.T
-    length: NDArray[np.float32] = np.linalg.norm(found, axis=-1, keepdims=True)
-    return found / np.maximum(length, np.float32(1e-6))
+    length = np.linalg.norm(found, axis=-1, keepdims=True).astype(np.float32)
+    unit: NDArray[np.float32] = found / np.maximum(length, np.float32(1e-6))
+    return unit

@@ -48,10 +48,11 @@ class Target:
 
 
 class RowMaker:
-    """Lays out examples for one tokenizer. Only the first question of an example is read."""
+    """Lays out examples for one tokenizer, in at most `most` tokens. Only the first question of each is read."""
 
-    def __init__(self, tokenizer: TextTokenizer, special: EncoderIds) -> None:
-        self._pieces = Pieces(tokenizer, WIDTHS[-1])
+    def __init__(self, tokenizer: TextTokenizer, special: EncoderIds, most: int = WIDTHS[-1]) -> None:
+        self._most = most
+        self._pieces = Pieces(tokenizer, most)
         self._pieces.reader.check()
         self._layout = EncoderLayout(special, self._pieces, 1)
         self._reader = QuestionReader(_PLAIN)
@@ -65,10 +66,10 @@ class RowMaker:
         if len(asked.options) > most:
             return None
         schema = self._layout.schema([asked])
-        parts = read_parts(self._pieces, state.parts, WIDTHS[-1])
+        parts = read_parts(self._pieces, state.parts, self._most)
         laid = self._layout.sequence(schema, {role: part.ids for role, part in parts.items()})
         assert laid.row.marks is not None
-        if laid.row.length > WIDTHS[-1]:
+        if laid.row.length > self._most:
             return None
         places = schema.options.get("q", np.zeros(0, np.int32))
         words = np.full(laid.row.length, NOT_A_WORD, np.int32)

@@ -29,13 +29,14 @@ _WARM_SHARE: Final = 0.03
 class Recipe:
     """What a run is: its steps, its step size, and how much it learns from the teacher.
 
-    For the first `distilled_steps` only the teacher teaches; from there on labels do, and the teacher with
-    `distilled_weight`.
+    For the first `distilled_steps` the teacher teaches, and labels with `early_weight`; from there on labels do, and
+    the teacher with `distilled_weight`.
     """
 
     steps: int
     distilled_steps: int
     distilled_weight: float = 0.25
+    early_weight: float = 0.3
     learning_rate: float = 4e-4
     weight_decay: float = 0.01
     save_every: int = 100
@@ -58,6 +59,7 @@ class Trainer:
         self._recipe = recipe
         self._path = home / CHECKPOINT
         self.graphdef, params = nnx.split(student)
+        params = jax.tree.map(jnp.copy, params)  # they are given away step by step, and some are the teacher's
         self._optimizer = _optimizer(recipe)
         state = (params, self._optimizer.init(params))
         self.place = Place()
@@ -98,8 +100,8 @@ class Trainer:
 
     def _advance(self, batch: Batch) -> Losses:
         recipe = self._recipe
-        only = self.place.step < recipe.distilled_steps
-        weights = jnp.asarray((0.0, 1.0) if only else (1.0, recipe.distilled_weight), jnp.float32)
+        early = self.place.step < recipe.distilled_steps
+        weights = jnp.asarray((recipe.early_weight, 1.0) if early else (1.0, recipe.distilled_weight), jnp.float32)
         self.params, self._moments, found = self._step(self.params, self._moments, batch, weights)
         step_losses: Losses = found
         return step_losses
@@ -125,5 +127,6 @@ def _step(
         return weights[0] * found.supervised + weights[1] * found.distilled, found
 
     (_, found), gradient = jax.value_and_grad(total, has_aux=True)(params)
-    updates, moments = optimizer.update(gradient, moments, params)
-    return optax.apply_updates(params, updates), moments, found
+    with jax.numpy_dtype_promotion("standard"):  # the library counts steps in integers
+        updates, moments = optimizer.update(gradient, moments, params)
+        return optax.apply_updates(params, updates), moments, found

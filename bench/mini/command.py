@@ -1,0 +1,153 @@
+"""The command of the small models: `python -m bench.mini train | judge | export | cases`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from bench.mini.evaluation import Evaluation, fit, judge
+from bench.mini.package import DTYPES, write_package
+from bench.mini.run import open_run, trained
+from bench.mini.tasks.mixture import held
+from bench.mini.training.rows import KINDS
+from bench.mini.training.trainer import Progress, Recipe
+
+HOME: Final = Path("bench/results/mini")
+_SHARE_DISTILLED: Final = 0.25
+_JUDGED: Final = 1200
+_FITTED: Final = 600
+_FIT_SEED: Final = 11
+_JUDGE_SEED: Final = 7
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; 0 when it did what was asked."""
+    parser = argparse.ArgumentParser(prog="python -m bench.mini", description=__doc__, allow_abbrev=False)
+    commands = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
+    for name, (text, declare, _) in COMMANDS.items():
+        declare(commands.add_parser(name, help=text, description=text, allow_abbrev=False))
+    given = parser.parse_args(arguments)
+    COMMANDS[given.what][2](given, Console())
+    return 0
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--home", type=Path, default=HOME, help=f"folder of the run (default {HOME})")
+    parser.add_argument("--steps", type=int, default=6000, help="optimizer steps of the whole run (default 6000)")
+    parser.add_argument("--learning-rate", type=float, default=4e-4, help="highest step size (default 4e-4)")
+    parser.add_argument("--seed", type=int, default=0)
+
+
+def _add_train(parser: argparse.ArgumentParser) -> None:
+    _add_run(parser)
+    parser.add_argument("--minutes", type=float, help="stop after so long; the same command goes on from there")
+
+
+def _add_judge(parser: argparse.ArgumentParser) -> None:
+    _add_run(parser)
+    parser.add_argument("--cases", type=Path, metavar="FILE", help="judge by these cases, not by held-out examples")
+
+
+def _add_export(parser: argparse.ArgumentParser) -> None:
+    _add_run(parser)
+    parser.add_argument("output", type=Path, help="folder of the package, which is made")
+    parser.add_argument("--name", default="Vela-Mini-Decision")
+    parser.add_argument("--dtype", choices=sorted(DTYPES), default="BF16")
+
+
+def _add_cases(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("output", type=Path, help="file to write, one case a line")
+    parser.add_argument("--count", type=int, default=_JUDGED)
+    parser.add_argument("--seed", type=int, default=_JUDGE_SEED)
+
+
+def _recipe(given: argparse.Namespace) -> Recipe:
+    distilled = round(given.steps * _SHARE_DISTILLED)
+    return Recipe(steps=given.steps, distilled_steps=distilled, learning_rate=given.learning_rate)
+
+
+def _train(given: argparse.Namespace, console: Console) -> None:
+    run = open_run(given.home, _recipe(given), given.seed)
+    until = None if given.minutes is None else time.monotonic() + 60 * given.minutes
+    with _bar(console, given.steps, run.trainer.place.step) as report:
+        run.trainer.run(run.chunks, report, until)
+    console.print(f"{run.trainer.place.step} of {given.steps} steps done; the run lies in {given.home}")
+
+
+def _judge(given: argparse.Namespace, console: Console) -> None:
+    student, start = trained(given.home, _recipe(given), given.seed)
+    evaluation = Evaluation(student, start.tokenizer, start.special)
+    fitted = fit(evaluation.ask(_held_cases(_FITTED, _FIT_SEED)))
+    cases = _held_cases(_JUDGED, _JUDGE_SEED) if given.cases is None else _read_cases(given.cases)
+    console.print_json(
+        data={"calibration": fitted.members(), "figures": judge(evaluation.ask(cases), fitted).rounded()}
+    )
+
+
+def _export(given: argparse.Namespace, console: Console) -> None:
+    student, start = trained(given.home, _recipe(given), given.seed)
+    fitted = fit(Evaluation(student, start.tokenizer, start.special).ask(_held_cases(_FITTED, _FIT_SEED)))
+    write_package(given.output, given.name, student, start.cut, fitted, given.dtype)
+    size = sum(path.stat().st_size for path in given.output.iterdir())
+    console.print(f"wrote {given.output}: {size / 1e6:.1f} MB")
+
+
+def _cases(given: argparse.Namespace, console: Console) -> None:
+    cases = _held_cases(given.count, given.seed)
+    given.output.write_text("".join(json.dumps(case, ensure_ascii=False) + "\n" for case in cases), encoding="utf-8")
+    console.print(f"wrote {len(cases)} cases to {given.output}")
+
+
+def _held_cases(count: int, seed: int) -> list[dict[str, Any]]:
+    made = [example.case(f"held-{place}") for place, example in enumerate(held(count, seed))]
+    return [case for case in made if case["expect"]]
+
+
+def _read_cases(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
+@contextmanager
+def _bar(console: Console, steps: int, done: int) -> Iterator[Callable[[Progress], None]]:
+    columns = (
+        TextColumn("train"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[losses]}"),
+    )
+    with Bar(*columns, console=console) as bar:
+        task = bar.add_task("train", total=steps, completed=done, losses="")
+
+        def report(progress: Progress) -> None:
+            bar.update(task, completed=progress.step, losses=_shown(progress))
+
+        yield report
+
+
+def _shown(progress: Progress) -> str:
+    found = progress.losses
+    kinds = " ".join(f"{kind} {value:.2f}" for kind, value in zip(KINDS, found.by_kind.tolist(), strict=True))
+    return f"{progress.rows / progress.seconds:.0f} rows/s, teacher {float(found.distilled):.2f}, {kinds}"
+
+
+COMMANDS: Final[
+    Mapping[str, tuple[str, Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace, Console], None]]]
+] = MappingProxyType(
+    {
+        "train": ("Train the decision model, or go on with it.", _add_train, _train),
+        "judge": ("Measure a trained model on what it was not trained on.", _add_judge, _judge),
+        "export": ("Write a trained model as a package.", _add_export, _export),
+        "cases": ("Write held-out examples as a file of cases.", _add_cases, _cases),
+    }
+)
