@@ -37,13 +37,13 @@ class Reference:
         weights = {name: tensor.float() for name, tensor in load_file(folder / "model.safetensors").items()}
         encoder = dict(self.config["encoder_config"])
         scaling = encoder.pop("rope_scaling")
-        rope = {
+        rope: Any = {
             name: {**scaling, "rope_theta": encoder[f"{kind}_rope_theta"]}
             for name, kind in (("full_attention", "global"), ("sliding_attention", "local"))
         }
-        self.encoder = ModernBertModel(
-            ModernBertConfig(**encoder, rope_parameters=rope, attn_implementation="eager")
-        ).eval()
+        encoder_of: Any = ModernBertModel
+        self.encoder = encoder_of(ModernBertConfig(**encoder, rope_parameters=rope))
+        self.encoder.train(False)
         self.encoder.load_state_dict(
             {k.removeprefix("encoder."): v for k, v in weights.items() if k.startswith("encoder.")}
         )
@@ -170,7 +170,7 @@ class Reference:
 
     @staticmethod
     def unit(vectors: torch.Tensor) -> torch.Tensor:
-        return vectors / vectors.norm(dim=-1, keepdim=True).clamp_min(1e-12)
+        return torch.nn.functional.normalize(vectors, dim=-1)
 
 
 def softmax(logits: list[float], temperature: float) -> list[float]:

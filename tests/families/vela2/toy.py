@@ -17,7 +17,7 @@ from vela_jax.families.vela2.model import EncoderModel
 from vela_jax.families.vela2.plan import DecisionsPlan
 from vela_jax.families.vela2.spec import EncoderSpec
 from vela_jax.heads.markers import MarkerConfig, MarkerReadout
-from vela_jax.surfaces.options import DecisionsOptions
+from vela_jax.surfaces.decisions import DecisionsOptions
 from vela_jax.surfaces.requests import DecisionsRequest
 from vela_jax.text.tokenizer import TextTokenizer
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from vela_jax.families.vela2.decoder_layout import DecoderLayout
 from vela_jax.families.vela2.decoder_rows import DecoderMember, DecoderRows
-from vela_jax.families.vela2.encoder_rows import Limits, Parts
 from vela_jax.families.vela2.model import DecisionsModel
 from vela_jax.families.vela2.questions import HEADS
+from vela_jax.families.vela2.rows import Limits, Parts
 from vela_jax.families.vela2.spec import DecoderSpec
 from vela_jax.text.tokenizer import TextTokenizer
 

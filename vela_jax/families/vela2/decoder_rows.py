@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -16,12 +17,14 @@ from vela_jax.families.vela2.calibration import Calibration
 from vela_jax.families.vela2.decoder_dispatch import Dispatch, dispatch
 from vela_jax.families.vela2.decoder_layout import Block, DecoderLayout, Ids, SpanLayout, Window, word_windows
 from vela_jax.families.vela2.decoder_network import MARKS, OPTIONS, SET, readout_name
-from vela_jax.families.vela2.encoder_rows import MAX_ROW_TOKENS, TOO_LONG, UNCOVERED, Limits, Parts, covers, grouped
 from vela_jax.families.vela2.fit import Fitted, fit, unread
 from vela_jax.families.vela2.plan import Outputs, Reading
 from vela_jax.families.vela2.questions import Asked, Refused
+from vela_jax.families.vela2.rows import TOO_LONG, UNCOVERED, Limits, Parts, covers, grouped
 from vela_jax.families.vela2.texts import PartTokens
 from vela_jax.families.vela2.words import Words
+
+MAX_ROW_TOKENS: Final = 2**24  # of one request: windows and span questions multiply its text
 
 
 @dataclass(frozen=True, slots=True)

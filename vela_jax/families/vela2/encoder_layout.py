@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vela_jax.contract import Readout, Row
-from vela_jax.families.vela2.network import MARKS, readout_name
+from vela_jax.families.vela2.network import MARKS, readout_name, readout_width
 from vela_jax.families.vela2.parts import ROLES
 from vela_jax.families.vela2.questions import Asked
 from vela_jax.families.vela2.texts import Pieces
@@ -43,9 +43,10 @@ class Schema:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Laid:
-    """A sequence, and where the first token of each part stands in it."""
+    """A sequence, its columns of logits, and where the first token of each part stands in it."""
 
     row: Row
+    columns: int
     starts: Mapping[str, int]  # by role
 
 
@@ -115,8 +116,9 @@ class EncoderLayout:
         marks[1, schema.marks[:, 0]] = schema.marks[:, 1]
         marks[2, schema.marks[:, 0]] = schema.marks[:, 2]
         marks[3, : len(schema.labels)] = schema.labels
-        readout = Readout(readout_name(len(schema.labels)), self._depth, per_token=True)
-        return Laid(Row(ids, readout, marks), {role: start + 1 for role, start in starts.items()})
+        width = readout_width(len(schema.labels))
+        readout = Readout(readout_name(width), self._depth, per_token=True)
+        return Laid(Row(ids, readout, marks), 1 + width, {role: start + 1 for role, start in starts.items()})
 
 
 def window_plan(total: int, kept: int, overlap: int) -> list[Window]:

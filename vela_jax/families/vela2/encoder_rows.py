@@ -17,46 +17,10 @@ from vela_jax.families.vela2.encoder_layout import EncoderLayout, Laid, Schema, 
 from vela_jax.families.vela2.fit import Fitted, fit, unread
 from vela_jax.families.vela2.plan import Outputs, Reading
 from vela_jax.families.vela2.questions import Asked, Refused
-from vela_jax.families.vela2.texts import PartTokens
-from vela_jax.families.vela2.words import Words
+from vela_jax.families.vela2.rows import TOO_LONG, UNCOVERED, Limits, Parts, covers, grouped
 
-UNCOVERED: Final = -30.0  # logit of a word that no window holds
-MAX_ROW_TOKENS: Final = 2**24  # of one request: windows and span questions multiply its text
-TOO_LONG: Final = "question_tokens"
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Tokens of one sequence; of a part read in windows; of a part that is cut instead; shared by windows."""
-
-    sequence: int
-    scan: int
-    truncate: int
-    overlap: int
-
-
-class Parts:
-    """The parts of a request as tokens, with their words found once."""
-
-    def __init__(self, tokens: Mapping[str, PartTokens]) -> None:
-        self.tokens = tokens
-        self._words: dict[str, Words] = {}
-
-    def words(self, role: str) -> Words:
-        """Words of a part."""
-        if role not in self._words:
-            self._words[role] = self.tokens[role].words()
-        return self._words[role]
-
-    def hold_words(self, role: str, ranges: Sequence[tuple[int, int]]) -> bool:
-        """Whether each word of a part lies in one of the ranges of its tokens, in one piece."""
-        words = self.words(role)
-        starts = np.maximum.accumulate(self.tokens[role].offsets[:, 0])
-        last = np.searchsorted(starts, words.spans[:, 1]) - 1
-        held = np.zeros(words.count, np.bool_)
-        for start, end in ranges:
-            held |= (words.first >= start) & (last < end)
-        return bool(held.all())
+MAX_SIZE: Final = 2**27  # of one request, in numbers of 4 bytes: windows, spans and labels multiply its text
+_TOKEN_SIZE: Final = 16  # numbers that a token stands for beside its logits: ids, marks, and copies of them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,13 +104,19 @@ class EncoderRows:
         if any(self._must_split(row) for row in rows):
             kinds = ([each for each in open_ if each.truncate is cut] for cut in (False, True))
             rows = [row for kind in kinds for row in grouped(kind)]
-        readings = [reading for row in rows if (reading := self._read(row)) is not None]
-        tokens = sum(row.length for reading in readings for row in reading.rows)
-        if tokens > MAX_ROW_TOKENS:
-            raise InvalidRequest(
-                f"the request makes inputs of {tokens} tokens in all, at most {MAX_ROW_TOKENS} are read: ask fewer "
-                "spans at once or send a shorter state"
-            )
+        readings: list[Reading] = []
+        size = 0
+        for row in rows:
+            reading = self._read(row)
+            if reading is None:
+                continue
+            readings.append(reading)
+            size += sum(laid.row.length * (_TOKEN_SIZE + laid.columns) for laid in reading.sequences)
+            if size > MAX_SIZE:
+                raise InvalidRequest(
+                    "the request makes inputs that are too large in all: ask fewer spans or labels at once, or send a "
+                    "shorter state"
+                )
         return tuple(readings)
 
     def _refuse_unread(self, asked: Asked) -> bool:
@@ -229,13 +199,6 @@ class EncoderRows:
         return self._parts.hold_words(placed.windowed, [cut.kept[placed.windowed] for cut in placed.cuts])
 
 
-def grouped(asked: Sequence[Asked]) -> list[list[Asked]]:
-    """Rows: all questions but spans with the first span, then a row for each further span."""
-    spans = [each for each in asked if each.kind == "span"]
-    first = [each for each in asked if each.kind != "span" or each is spans[0]]
-    return [row for row in (first, *([span] for span in spans[1:])) if row]
-
-
 def _window_role(row: Sequence[Asked]) -> str | None:
     """The part that a row may be read in windows of: its span's, else the only one that its questions read."""
     for asked in row:
@@ -244,13 +207,3 @@ def _window_role(row: Sequence[Asked]) -> str | None:
     roles = {asked.roles for asked in row}
     (first, *others) = roles
     return first[0] if not others and len(first) == 1 else None
-
-
-def covers(ranges: Sequence[tuple[int, int]], total: int) -> bool:
-    """Whether ascending ranges of tokens leave none of `total` out."""
-    reached = 0
-    for start, end in ranges:
-        if start > reached:
-            return False
-        reached = max(reached, end)
-    return reached >= total

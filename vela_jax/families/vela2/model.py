@@ -11,10 +11,11 @@ from msgspec import UNSET
 from vela_jax.contract import InputRefused, InvalidRequest, Surface, UnsupportedSurface
 from vela_jax.families.vela2.answers import Answerer
 from vela_jax.families.vela2.encoder_layout import EncoderLayout
-from vela_jax.families.vela2.encoder_rows import EncoderRows, Limits, Parts
+from vela_jax.families.vela2.encoder_rows import EncoderRows
 from vela_jax.families.vela2.parts import read_state
 from vela_jax.families.vela2.plan import DecisionsPlan, Reading
 from vela_jax.families.vela2.questions import HEADS, TYPES, Asked, QuestionReader, Refused
+from vela_jax.families.vela2.rows import Limits, Parts
 from vela_jax.families.vela2.spec import DecoderSpec, EncoderSpec
 from vela_jax.families.vela2.texts import Pieces, read_parts
 from vela_jax.surfaces.card import Description

@@ -20,9 +20,14 @@ reads and the place of its marker. The first of `labels` are the places of the l
 WIDTHS: Final = (0, 8, 32, MOST_LABELS)  # labels that a readout has room for
 
 
-def readout_name(labels: int) -> str:
-    """The smallest readout that holds so many labels."""
-    return f"decisions.{next(width for width in WIDTHS if width >= labels)}"
+def readout_width(labels: int) -> int:
+    """The labels that the smallest readout for so many has room for."""
+    return next(width for width in WIDTHS if width >= labels)
+
+
+def readout_name(width: int) -> str:
+    """The readout with room for `width` labels."""
+    return f"decisions.{width}"
 
 
 class EncoderNetwork(nnx.Module):

@@ -1,0 +1,70 @@
+"""What the rows of all members share: limits, parts read once, which questions go together.
+
+(Vela 2.0 format, sections 4.1 and 4.3.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from vela_jax.families.vela2.questions import Asked
+from vela_jax.families.vela2.texts import PartTokens
+from vela_jax.families.vela2.words import Words
+
+UNCOVERED: Final = -30.0  # logit of a word that no window holds
+TOO_LONG: Final = "question_tokens"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Tokens of one sequence; of a part read in windows; of a part that is cut instead; shared by windows."""
+
+    sequence: int
+    scan: int
+    truncate: int
+    overlap: int
+
+
+class Parts:
+    """The parts of a request as tokens, with their words found once."""
+
+    def __init__(self, tokens: Mapping[str, PartTokens]) -> None:
+        self.tokens = tokens
+        self._words: dict[str, Words] = {}
+
+    def words(self, role: str) -> Words:
+        """Words of a part."""
+        if role not in self._words:
+            self._words[role] = self.tokens[role].words()
+        return self._words[role]
+
+    def hold_words(self, role: str, ranges: Sequence[tuple[int, int]]) -> bool:
+        """Whether each word of a part lies in one of the ranges of its tokens, in one piece."""
+        words = self.words(role)
+        starts = np.maximum.accumulate(self.tokens[role].offsets[:, 0])
+        last = np.searchsorted(starts, words.spans[:, 1]) - 1
+        held = np.zeros(words.count, np.bool_)
+        for start, end in ranges:
+            held |= (words.first >= start) & (last < end)
+        return bool(held.all())
+
+
+def grouped(asked: Sequence[Asked]) -> list[list[Asked]]:
+    """Rows: all questions but spans with the first span, then a row for each further span."""
+    spans = [each for each in asked if each.kind == "span"]
+    first = [each for each in asked if each.kind != "span" or each is spans[0]]
+    return [row for row in (first, *([span] for span in spans[1:])) if row]
+
+
+def covers(ranges: Sequence[tuple[int, int]], total: int) -> bool:
+    """Whether ascending ranges of tokens leave none of `total` out."""
+    reached = 0
+    for start, end in ranges:
+        if start > reached:
+            return False
+        reached = max(reached, end)
+    return reached >= total
