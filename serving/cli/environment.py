@@ -30,6 +30,7 @@ def prepare_environment(*, threads: int | None = None, only_cpu: bool = False) -
         "TF_CPP_MIN_LOG_LEVEL": "2",
         "HF_HUB_DISABLE_PROGRESS_BARS": "1",  # downloads report through this command
         "HF_HUB_DISABLE_TELEMETRY": "1",
+        "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",  # it misses PyTorch, which chat templates do not need
     }
     if only_cpu:
         defaults["JAX_PLATFORMS"] = "cpu"  # an accelerator of the host is left alone
