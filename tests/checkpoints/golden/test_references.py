@@ -12,6 +12,7 @@ from checkpoints.fixtures import configs
 from checkpoints.golden import Entry, Expected, Reference, References, add_entry, packaged
 from checkpoints.tables.entry import BuiltIn
 from checkpoints.tables.vela1 import VELA1
+from checkpoints.tables.vela2 import VELA2
 
 SHA = "a" * 64
 VALUES = {"rerank": {"0.logit": 1.5}}
@@ -50,14 +51,16 @@ def test_the_operators_files_go_before_those_of_the_project(tmp_path: Path) -> N
     assert References.read([path]).find(VELA1[1].model_sha256, "cpu") is not None
 
 
-@pytest.mark.parametrize("pinned", [entry for entry in VELA1 if entry.repo in RECORDED], ids=lambda entry: entry.name)
+@pytest.mark.parametrize(
+    "pinned", [entry for entry in (*VELA1, *VELA2) if entry.repo in RECORDED], ids=lambda entry: entry.name
+)
 def test_recorded_answers_of_built_in_models_carry_their_pins(pinned: BuiltIn) -> None:
     recorded = RECORDED[pinned.repo]
     assert (recorded.model_sha256, recorded.revision) == (pinned.model_sha256, pinned.revision)
 
 
 def test_what_is_recorded() -> None:
-    names = {name.rpartition("-")[2] for name in RECORDED if name.startswith("vllm-sr/")}
+    names = {name.rpartition("-")[2] for name in RECORDED if name.startswith("vllm-sr/Vela-1.0")}
     assert names == {
         "FactCheck",
         "Feedback",
@@ -70,7 +73,8 @@ def test_what_is_recorded() -> None:
         "Halu",
         "Reranker",
     }
-    assert set(RECORDED) - {entry.repo for entry in VELA1} == {DEFAULT.repo}
+    assert {entry.repo for entry in VELA2} <= set(RECORDED)
+    assert set(RECORDED) - {entry.repo for entry in (*VELA1, *VELA2)} == {DEFAULT.repo}
     partial = {name: entry.partial for name, entry in RECORDED.items() if entry.partial}
     assert partial == {"vllm-sr/Vela-1.0-Encoder-307M-Hazard": {"cpu": ["texts"]}}
 
