@@ -23,6 +23,7 @@ _LOG_TAU: Final = -2.3
 _LOG_TAU_SPAN: Final = -2.6
 _SPAN_OFFSET: Final = 0.55  # of the biases of words and labels: they point apart, so that no word has a label at first
 _MARKER_NOISE: Final = 0.02
+_LEAST_BIAS: Final = 0.01
 
 
 class Student(nnx.Module):
@@ -96,6 +97,9 @@ def _start_head(head: MarkerHead, projection: NDArray[np.float32]) -> None:
     head.w_q.weight[...] = jnp.zeros_like(axes)
     assert head.w_t.bias is not None
     assert head.w_e.bias is not None
+    assert head.w_p.bias is not None
+    # Never 0, not even for a part that a row lacks: the length of a vector has no slope there.
+    head.w_p.bias[...] = jnp.full(len(projection), _LEAST_BIAS, jnp.float32)
     size = _SPAN_OFFSET * math.sqrt(projection.shape[1])
     apart = jnp.zeros(len(projection), jnp.float32).at[-1].set(size)
     head.w_t.bias[...], head.w_e.bias[...] = apart, -apart
