@@ -16,6 +16,7 @@ from bench.command import Benchmark, Workplace
 from bench.decisions.command import DECISIONS
 from bench.determinism import DETERMINISM
 from bench.facts import machine_facts
+from bench.generate import GENERATION
 from bench.latency import LATENCY, LOAD
 from bench.long_input import LONG
 from bench.peers.command import PEERS
@@ -31,6 +32,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = MappingProxyType(
     {
         "decisions": DECISIONS,
         "determinism": DETERMINISM,
+        "generate": GENERATION,
         "latency": LATENCY,
         "load": LOAD,
         "long": LONG,
