@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from functools import cache
 from pathlib import Path
@@ -11,16 +12,21 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from flax import nnx
 
 from checkpoints.fixtures import TINY_VELA2, write_fixture
 from checkpoints.models import build_model
 from checkpoints.package import LoadedPackage, load, resolve, verify
+from checkpoints.registry import REGISTRY
 from tests.families.vela2.reference import Question, Read, Reference, label_runs, probabilities, softmax
+from vela_jax.backbones.modernbert import ModernBertConfig
 from vela_jax.contract import Surface
+from vela_jax.families.vela2.network import EncoderNetwork
 from vela_jax.families.vela2.plan import DecisionsPlan
 from vela_jax.forward.engine import BucketEngine
 from vela_jax.forward.engine_args import EngineArgs
 from vela_jax.forward.network import pure_network
+from vela_jax.heads.markers import MarkerConfig, MarkerReadout
 from vela_jax.surfaces.requests import DecisionsRequest
 
 LIMIT = 256
@@ -132,6 +138,16 @@ def test_a_long_text_in_windows(folder: Path) -> None:
     read = Reference(folder).read(asked, {"user": LONG}, "user")
     check_choice(body["answers"]["c"], read["c"])
     check_span(body, "w", read["w"], LONG)
+
+
+def test_the_released_size_has_the_pinned_number_of_parameters() -> None:
+    sizes = {"hidden_size": 768, "num_hidden_layers": 22, "num_attention_heads": 12, "intermediate_size": 1152}
+    config = ModernBertConfig.from_package({**sizes, "vocab_size": 256_008, "max_position_embeddings": 32768})
+    head = MarkerConfig(768, 256, MarkerReadout.BOTH)
+    network = nnx.eval_shape(lambda: EncoderNetwork(config, head, rngs=nnx.Rngs(0)))
+    entry = REGISTRY.find("Vela-2.0-0.3B")
+    assert entry is not None
+    assert sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(nnx.state(network, nnx.Param))) == entry.parameters
 
 
 def test_rows_have_their_bits_alone_and_in_company(tmp_path: Path) -> None:
