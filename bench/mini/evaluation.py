@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +29,7 @@ from vela_jax.text.tokenizer import TextTokenizer
 
 Case = Mapping[str, Any]
 Output = NDArray[np.float32]
-ALARM_COST = 0.5  # of a share of false alarms, against F1
+ALARM_COST: Final = 0.5  # of a share of false alarms, against F1
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,16 +100,22 @@ def judge(asked: Sequence[Asked], fitted: Fitted) -> Figures:
 def fit(asked: Sequence[Asked]) -> Fitted:
     """Temperatures by likelihood, thresholds by F1; of spans less what false alarms cost."""
     logits = _Logits(asked)
+    of_sets, of_spans = (_expecting(asked, member) for member in ("set", "spans"))
     temperature = {"choice": fit_temperature(logits.choices), "score": 1.0, "set": 1.0, "span": 1.0}
 
     def sets(threshold: float) -> float:
-        return judge(asked, Fitted(temperature, threshold)).set_f1
+        return judge(of_sets, Fitted(temperature, threshold)).set_f1
 
     def spans(threshold: float) -> float:
-        figures = judge(asked, Fitted(temperature, 0.5, threshold))
+        figures = judge(of_spans, Fitted(temperature, 0.5, threshold))
         return figures.span_f1 - ALARM_COST * figures.false_alarms
 
     return Fitted(temperature, fit_threshold(sets), fit_threshold(spans))
+
+
+def _expecting(asked: Sequence[Asked], member: str) -> list[Asked]:
+    """The cases that ask for one kind of answer."""
+    return [each for each in asked if any(member in want for want in each.case["expect"].values())]
 
 
 @dataclass(frozen=True)

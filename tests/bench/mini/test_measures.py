@@ -1,6 +1,7 @@
 """The figures of answers."""
 
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -45,7 +46,7 @@ def test_figures_of_one_answer_of_each_kind() -> None:
 
 def test_what_is_not_answered_is_wrong() -> None:
     tally = Tally()
-    wants = ({"choice": "a"}, {"noul": False}, {"set": []}, {"spans": []})
+    wants: tuple[dict[str, Any], ...] = ({"choice": "a"}, {"noul": False}, {"set": []}, {"spans": []})
     for want in (*wants, {"pair": "p", "side": "low"}, {"pair": "p", "side": "high"}):
         tally.add(want, {"answers": {"q": {"error": "max_length_exceeded"}}}, "q")
     figures = tally.figures()
