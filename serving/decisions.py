@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
-from serving.errors import FailedQuestion, QuestionsFailed
+from serving.errors import ErrorCode, FailedQuestion, QuestionsFailed, RequestFailed
 from serving.live import LiveModel, Outcome
 from serving.models import ServedModel
 from serving.task import Found, Meta, SurfaceTask, Task, answered, sum_usage
@@ -73,6 +73,7 @@ class DecisionsTask:
         self.deadline: float | None = found.deadline
         self._body: DecisionsBody = found.request
         self._entries = read_entries(self._body)
+        _check_count(len(self._entries), found.live.scheduler.max_jobs)
         assets = self._body.assets
         self._assets = {} if assets is UNSET else read_assets(assets, parts, taken)
         self._standard = standard
@@ -148,6 +149,13 @@ class DecisionsTask:
         answers = {key: {"type": question_type(question), **failure} for key, question in entry.questions.items()}
         outcomes = tuple((str(answer["type"]), str(ItemError.INVALID_INPUT)) for answer in answers.values())
         return Answer({"answers": answers, "usage": {"input_tokens": 0, "output_tokens": 0}}, {}, 0, outcomes)
+
+
+def _check_count(states: int, most: int) -> None:
+    """Refuse at once what could never be admitted."""
+    if states > most:
+        message = f"states holds {states} entries; this server takes at most {most} at once (max_queue)"
+        raise RequestFailed(ErrorCode.REQUEST_TOO_LARGE, message, limit=most)
 
 
 def task_of(

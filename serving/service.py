@@ -215,7 +215,10 @@ class Service:
         for each in live:
             each.loaded.close()
         generators = [served.generator for served in self._models.models if served.generator is not None]
-        stops = [*(each.scheduler.stop for each in live), *(each.stop for each in generators)]
+        stops: list[Callable[[], object]] = [
+            *(each.scheduler.stop for each in live),
+            *(each.stop for each in generators),
+        ]
         await asyncio.gather(*(asyncio.to_thread(stop) for stop in stops))
 
     def _depth(self) -> int:

@@ -76,6 +76,11 @@ class Scheduler:
             return len(self._queue) + len(self._planned)
 
     @property
+    def max_jobs(self) -> int:
+        """Jobs that may be admitted and unanswered at once."""
+        return self._admission.max_jobs
+
+    @property
     def pending(self) -> tuple[int, int]:
         """Jobs and tokens that are admitted and unanswered."""
         with self._changed:

@@ -469,3 +469,8 @@ def test_still_images_of_every_format_are_told_by_their_bytes(seeing: Served) ->
         assert (image.width, image.height) == (31, 17)
         truncated = url(written.getvalue()[: len(written.getvalue()) // 2])
         assert seeing.post(PATH, body(images=[truncated]), 400)["error"]["message"].startswith("images[0]: ")
+
+
+def test_more_states_than_could_ever_be_admitted(plain: Served) -> None:
+    error = plain.post(PATH, {"states": {str(index): body() for index in range(257)}}, 413)["error"]
+    assert (error["code"], error["limit"]) == ("request_too_large", 256)
