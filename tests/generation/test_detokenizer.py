@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.generation.tokenizers import END, byte_fallback, byte_level
-from vela_jax.generation.detokenizer import MAX_WINDOW, IncrementalDetokenizer, Window
+from vela_jax.generation.detokenizer import MAX_HELD, IncrementalDetokenizer, Window
 from vela_jax.generation.vocabulary import Vocabulary
 
 
@@ -144,8 +144,8 @@ def test_flush_gives_what_is_whole() -> None:
 @pytest.mark.parametrize("stray", [255, 9999])
 def test_bytes_without_an_end_stay_bounded(stray: int) -> None:
     detokenizer = IncrementalDetokenizer(_bytes())
-    text = detokenizer.push([stray] * (MAX_WINDOW + 1))
-    assert text == ("\ufffd" * (MAX_WINDOW + 1) if stray == 255 else "")
+    text = detokenizer.push([stray] * (MAX_HELD + 1))
+    assert text == ("\ufffd" * (MAX_HELD + 1) if stray == 255 else "")
     assert len(detokenizer.window.pieces) < 8
     assert detokenizer.push([65]) == "A"
 

@@ -12,8 +12,9 @@ REPLACEMENT: Final = "\ufffd"
 SEED_PIECES: Final = 7
 """Ids of the prompt that are read; what stands before them cannot change how the first output token reads."""
 SEED_PREFIX: Final = 5
-MAX_WINDOW: Final = 1_024
-"""Pieces that are held back at most. A longer row of bytes that make no character is let out as it is."""
+MAX_HELD: Final = 32
+"""Pieces that are held back at most. A longer row of bytes that make no character is let out as it is: the work of a
+step grows with what is held, and no text of a model comes near it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ class IncrementalDetokenizer:
         if len(text) > len(emitted) and not text.endswith(REPLACEMENT):
             fresh = text[len(emitted) :]
             self._prefix, self._read, self._emitted = self._read, end, None
-        elif end - self._prefix > MAX_WINDOW:
+        elif end - self._prefix > MAX_HELD:
             fresh = text[len(emitted) :]
             self._prefix, self._read, self._emitted = end - SEED_PREFIX, end, None
         if self._prefix:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from vela_jax.generation.derendering.requests import StreamState
-from vela_jax.generation.detokenizer import MAX_WINDOW, Window
+from vela_jax.generation.detokenizer import Window
 from vela_jax.generation.refusals import BadBody, BadValue
 from vela_jax.generation.token_texts import MAX_CONTEXT
 
+MAX_WINDOW: Final = 1_024
+"""Pieces that a state may hold."""
 LONGEST_PIECE: Final = 1_024
 """Characters of a piece that are always let pass; a longer one must be an entry of the vocabulary."""
 
