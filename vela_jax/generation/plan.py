@@ -117,7 +117,7 @@ class Planner:
             pattern_sizes=sizes,
             pattern_count=repeats.min_count if repeats is not None else 0,
         )
-        return rules, tuple(sorted(asked | ends))
+        return rules, tuple(sorted(each for each in asked | ends if each < self.profile.vocabulary_size))
 
     def _choice(self, params: SamplingParams, unripe: tuple[int, ...]) -> Choice:
         return Choice(

@@ -64,6 +64,7 @@ class FakeService:
     seen: list[Any] = field(default_factory=list)
     calls: list[Received] = field(default_factory=list)
     texts: dict[str, TextSide] = field(default_factory=dict)
+    generators: dict[str | None, Generator] = field(default_factory=dict)
     stopped: bool = False
 
     def check_ready_if_single(self) -> None:
@@ -93,7 +94,9 @@ class FakeService:
         return self.texts[name]
 
     def generator(self, name: str | None) -> Generator:
-        raise RequestFailed(ErrorCode.UNSUPPORTED_SURFACE, f"model {name!r} does not generate text")
+        if name not in self.generators:
+            raise RequestFailed(ErrorCode.MODEL_NOT_FOUND, f"model {name!r} is not served")
+        return self.generators[name]
 
     def model_cards(self) -> list[dict[str, Any]]:
         return self.cards
