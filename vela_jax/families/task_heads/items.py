@@ -14,6 +14,7 @@ from vela_jax.surfaces.deadline import is_past_deadline
 from vela_jax.surfaces.usage import ItemUsage
 
 MAX_ROW_TOKENS: Final = 2**25  # 128 MiB of ids: the most documents at the longest input
+PLANNED_ANYWAY: Final = 2**16  # tokens: their usage is counted even when their deadline passes before they run
 Outputs = Sequence[NDArray[np.float32]]
 
 
@@ -42,7 +43,7 @@ def plan_each(values: Iterable[Any], plan: Callable[[Any], Item]) -> tuple[Item,
     items: list[Item] = []
     tokens = 0
     for value in values:
-        item = Failed(ItemError.DEADLINE_EXCEEDED) if is_past_deadline() else plan(value)
+        item = Failed(ItemError.DEADLINE_EXCEEDED) if is_too_late(tokens) else plan(value)
         items.append(item)
         if isinstance(item, Planned):
             tokens += sum(row.length for row in item.rows)
@@ -84,6 +85,11 @@ def judge(results: Sequence[Result]) -> Outputs | ItemError:
     if not all(np.isfinite(array).all() for array in arrays):
         return ItemError.INVALID_MODEL_OUTPUT
     return arrays
+
+
+def is_too_late(tokens: int) -> bool:
+    """Whether a request that has planned so many tokens plans no more, since its deadline has passed."""
+    return tokens > PLANNED_ANYWAY and is_past_deadline()
 
 
 def check_size(tokens: int) -> None:

@@ -12,10 +12,9 @@ import numpy as np
 from msgspec import UNSET
 
 from vela_jax.contract import Answer, InvalidRequest, ItemError, Readout, Result, Row
-from vela_jax.families.task_heads.items import Failed, Outputs, check_size, judge
+from vela_jax.families.task_heads.items import Failed, Outputs, check_size, is_too_late, judge
 from vela_jax.families.task_heads.reading import SharedText, Texts, read_pair
 from vela_jax.families.task_heads.sequence import PREMISE_ROOM
-from vela_jax.surfaces.deadline import is_past_deadline
 from vela_jax.surfaces.requests import DecisionsRequest
 from vela_jax.systemone.json_values import content_text, is_content
 from vela_jax.systemone.questions import (
@@ -130,14 +129,16 @@ def plan_decisions(
     read = {key: _read(raw) for key, raw in request.questions.items()}
     _check_count(read)
     questions: dict[str, Refused | Asked] = {}
+    tokens = 0
     for key, entry in read.items():
         if isinstance(entry, Refused):
             questions[key] = entry
-        elif is_past_deadline():
+        elif is_too_late(tokens):
             questions[key] = Refused(_kind_of(entry), ItemError.DEADLINE_EXCEEDED)
         else:
             questions[key] = _ask(entry, premise, texts, readout, limit)
-        check_size(sum(question.tokens for question in questions.values()))
+        tokens += questions[key].tokens
+        check_size(tokens)
     return DecisionsPlan(questions, entailment)
 
 
