@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +16,9 @@ from vela_jax.heads.candidate import NORM_EPS
 from vela_jax.layers.activations import gelu
 from vela_jax.layers.linear import Embedding, Linear
 from vela_jax.layers.norms import LayerNorm
+
+_LABEL_BLOCK: Final = 64
+"""Labels are multiplied in blocks of so many: a CPU's code for a product follows from such multiples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +57,20 @@ class SpanHead(nnx.Module):
         """Logits of every token against up to C = `most` labels.
 
         `words` is the number of words that begin with a token; `labels` is n at the tokens of the n-th label, counted
-        from 1. Columns beyond a row's labels have no meaning. The work grows with the labels that there are.
+        from 1. Columns beyond a row's labels are 0. The work grows with the labels that there are.
         """
         rows, width, _ = hidden.shape
+        room = -(-most // _LABEL_BLOCK) * _LABEL_BLOCK
         normed = self.wn(hidden)
-        centred = normed - _mean(normed, words)[:, None, :]
-        keys, judged = self.K(centred), self.M(centred)
+        # Centred behind the products: what goes into them must not be rounded by the number of rows.
+        keys, judged = (_centred(each(normed), words) for each in (self.K, self.M))
+        assert self.M.bias is not None
+        judged = judged + self.M.bias[...][None, None, :]
         counts = jnp.max(labels, axis=1)
         several = jnp.max(counts)
-        states = self._labels(hidden, labels, counts, several, most).reshape(rows * most, -1)
-        queries, shifts = (each(states).reshape(rows, most, -1) for each in (self.Q, self.N))
+        means = self._labels(hidden, labels, several, room)
+        present = (jnp.arange(room, dtype=jnp.int32)[None, :] < counts[:, None]).astype(jnp.int32)
+        queries, shifts = (self._placed(each, means, present) for each in (self.Q, self.N))
 
         def label(index: jax.Array, scores: jax.Array) -> jax.Array:
             query, shift = (lax.dynamic_index_in_dim(each, index, axis=1) for each in (queries, shifts))
@@ -72,25 +80,32 @@ class SpanHead(nnx.Module):
             return written
 
         scores: jax.Array = lax.fori_loop(0, several, label, jnp.zeros((most, rows, width), jnp.float32))
-        return scores.transpose(1, 2, 0)
+        real = jnp.arange(most, dtype=jnp.int32)[None, None, :] < counts[:, None, None]
+        return jnp.where(real, scores.transpose(1, 2, 0), 0.0)
 
-    def _labels(
-        self, hidden: jax.Array, labels: jax.Array, counts: jax.Array, several: jax.Array, most: int
-    ) -> jax.Array:
-        """Label states [B C D]: means of their tokens, normed, told apart by place, centred where there are two."""
+    def _labels(self, hidden: jax.Array, labels: jax.Array, several: jax.Array, room: int) -> jax.Array:
+        """Normed means [B C D] of the tokens of each label."""
 
         def label(index: jax.Array, means: jax.Array) -> jax.Array:
             mean = _mean(hidden, (labels == index + 1).astype(jnp.int32))
             written: jax.Array = lax.dynamic_update_index_in_dim(means, mean, index, axis=1)
             return written
 
-        empty = jnp.zeros((hidden.shape[0], most, hidden.shape[2]), jnp.float32)
-        means = lax.fori_loop(0, several, label, empty)
-        places = np.minimum(np.arange(most, dtype=np.int32), self.config.slots - 1)
-        states = self.ln(means) + self.slot(jnp.asarray(places)[None, :])
-        real = (jnp.arange(most, dtype=jnp.int32)[None, :] < counts[:, None]).astype(jnp.int32)
-        centre = jnp.where((counts >= 2)[:, None], _mean(states, real), 0.0)
-        return states - centre[:, None, :]
+        empty = jnp.zeros((hidden.shape[0], room, hidden.shape[2]), jnp.float32)
+        return self.ln(lax.fori_loop(0, several, label, empty))
+
+    def _placed(self, linear: Linear, means: jax.Array, present: jax.Array) -> jax.Array:
+        """The product of labels told apart by their places, centred where there are two."""
+        rows, room, features = means.shape
+        places = np.minimum(np.arange(room, dtype=np.int32), self.config.slots - 1)
+        of_places = linear(self.slot.weight[...])[places]
+        states = linear(means.reshape(rows * room, features)).reshape(rows, room, -1) + of_places[None]
+        several = jnp.sum(present, axis=1)[:, None, None] >= 2
+        return jnp.where(several, _centred(states, present), states)
+
+
+def _centred(vectors: jax.Array, times: jax.Array) -> jax.Array:
+    return vectors - _mean(vectors, times)[:, None, :]
 
 
 def _mean(vectors: jax.Array, times: jax.Array) -> jax.Array:
