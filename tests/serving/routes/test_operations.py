@@ -12,7 +12,7 @@ from openapi_spec_validator import validate
 
 from serving.errors import STATUS, ErrorCode, RequestFailed
 from serving.received import Endpoint
-from serving.text_endpoints import TextEndpoint
+from serving.text_endpoints import GENERATE, TextEndpoint
 from serving.version import API_VERSION
 from tests.serving.http.loopback import CARD, Loopback, serving
 
@@ -198,13 +198,13 @@ def test_every_endpoint_is_described(web: Loopback) -> None:
         for method in methods:
             assert web.client.request(method, path.format(id="sorter")).status_code not in (404, 405)
     posts = {path for path, methods in DOCUMENT["paths"].items() if "post" in methods}
-    assert posts == {route.path for route in Endpoint} | set(TextEndpoint)
+    assert posts == {route.path for route in Endpoint} | set(TextEndpoint) | {GENERATE}
 
 
 def test_every_refusal_of_a_text_endpoint_is_described() -> None:
-    for route in TextEndpoint:
+    for route in (*TextEndpoint, GENERATE):
         statuses = {"200", "400", "404", "413", "429", "500", "501", "503"}
-        assert set(DOCUMENT["paths"][route.value]["post"]["responses"]) == statuses
+        assert set(DOCUMENT["paths"][route]["post"]["responses"]) == statuses
 
 
 def test_every_refusal_of_a_surface_is_described() -> None:
