@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 LENGTHS = (
-    *(16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048),
-    *(3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768),
+    *(16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 640, 768, 896, 1024, 1280, 1536, 1792, 2048),
+    *(2560, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768),
 )
 COUNTS = (1, 2, 4, 8, 16, 32)
 _FACTOR = 64  # of a number of tokens, from which on a CPU's code does not change
