@@ -6,7 +6,7 @@ import argparse
 import json
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
@@ -104,7 +104,7 @@ def _round(
 ) -> tuple[float, float, float]:
     """Tokens a second of the three ways on fresh prompts, in an order that changes."""
     prompts = [_prompt(source, arguments.prompt) for _ in range(callers)]
-    ways = {
+    ways: dict[int, Callable[[], object]] = {
         0: lambda: _ours(url, prompts, arguments.tokens),
         1: lambda: [peer.generate([prompt], arguments.tokens) for prompt in prompts],
         2: lambda: peer.generate(prompts, arguments.tokens),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 import transformers
@@ -14,9 +15,10 @@ class Transformers:
 
     def __init__(self, folder: Path, threads: int) -> None:
         torch.set_num_threads(threads)
-        self._model = transformers.AutoModelForCausalLM.from_pretrained(
+        model: Any = transformers.AutoModelForCausalLM.from_pretrained(
             folder, attn_implementation="sdpa", dtype=torch.float32, local_files_only=True
-        ).eval()
+        )
+        self._model = model.eval()
 
     def generate(self, prompts: Sequence[Sequence[int]], tokens: int) -> list[list[int]]:
         """So many tokens behind each of prompts of one length, as one batch."""

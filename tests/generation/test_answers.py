@@ -28,7 +28,8 @@ def generated(output: list[int], index: int = 0) -> Generated:
 
 def chunks(answers: Answers, deltas: list[Delta]) -> list[dict[str, Any]]:
     sequence = generated([token for delta in deltas for token in delta.token_ids])
-    found, tokens = [], 0
+    found: list[dict[str, Any]] = []
+    tokens = 0
     for delta in deltas:
         tokens += len(delta.token_ids)
         chunk = answers.chunk(sequence, delta, first=not found, tokens=tokens)
@@ -135,7 +136,7 @@ def test_log_probabilities_tell_text_in_text_mode_whole_characters_at_their_last
 
 
 def test_prompt_log_probabilities_begin_with_nothing() -> None:
-    request = {"sampling_params": {"prompt_logprobs": 1}}
+    request: dict[str, Any] = {"sampling_params": {"prompt_logprobs": 1}}
     sequence = generated([5])
     sequence.choice = Choice(vocabulary=320, prompt_logprobs=1)
     sequence.prompt_values = [[Candidate(2, -3.0, 7), Candidate(65, -0.2, 1)], [Candidate(3, -0.1, 1)]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from vela_jax.layers.paged_attention import PAGE
 LENGTHS = (1, 2, 15, 16, 17, PAGE - 1, PAGE, PAGE + 1, 2 * PAGE + 5)
 
 
-def alone(length: int, tokens: int = 8, **choice: object) -> list[object]:
+def alone(length: int, tokens: int = 8, **choice: Any) -> list[object]:
     sink = Sink()
     run(engine(prefix_caching=False), sequence(prompt(length), sink, tokens=tokens, **choice))
     return sink.bits()
@@ -41,7 +42,7 @@ def test_sequences_in_company_have_the_bits_that_they_have_alone() -> None:
 
 
 def test_seeded_draws_do_not_depend_on_company() -> None:
-    how = {"temperature": 1.3, "top_k": 20, "top_p": 0.9, "min_p": 0.01, "seed": 7}
+    how: dict[str, Any] = {"temperature": 1.3, "top_k": 20, "top_p": 0.9, "min_p": 0.01, "seed": 7}
     wanted = alone(20, tokens=16, **how)
     sink = Sink()
     others = [
@@ -105,7 +106,7 @@ def test_a_sequence_that_gave_up_its_pages_goes_on_with_the_same_bits() -> None:
 
 
 def test_seeded_draws_with_penalties_survive_a_preemption() -> None:
-    how = {"temperature": 0.9, "seed": 5, "penalties": (1.3, 0.5, 0.2)}
+    how: dict[str, Any] = {"temperature": 0.9, "seed": 5, "penalties": (1.3, 0.5, 0.2)}
     made = engine(pages=7, prefix_caching=False)
     sinks = {length: Sink() for length in (100, 101, 102)}
     run(made, *(sequence(prompt(n), sink, tokens=60, arrival=n, **how) for n, sink in sinks.items()))
