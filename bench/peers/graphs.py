@@ -157,7 +157,7 @@ def _modernbert(graph: Graph, config: ModernBertConfig, max_length: int) -> str:
 
 def _tables(graph: Graph, config: ModernBertConfig, name: str, max_length: int) -> tuple[str, str]:
     table = rope_table(dict(config.ropes)[name], max_length, config.head_width)
-    return graph.constant(table.cos), graph.constant(table.sin)
+    return graph.constant(np.asarray(table.cos)), graph.constant(np.asarray(table.sin))
 
 
 def _band(graph: Graph, length: str, half_window: int) -> str:
