@@ -45,8 +45,8 @@ def test_an_id_beyond_the_vocabulary_is_refused(wrong: int) -> None:
     with pytest.raises(BadValue, match="token_ids"):
         plan(ids=[1, wrong])
     for name in ("stop_token_ids", "allowed_token_ids", "logprob_token_ids"):
+        refused: dict[str, Any] = {name: [wrong]}
         with pytest.raises(BadValue, match=name):
-            refused: dict[str, Any] = {name: [wrong]}
             plan(**refused)
     with pytest.raises(BadValue, match="logit_bias"):
         plan(logit_bias={str(wrong): 1})
