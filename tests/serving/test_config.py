@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from checkpoints import families
+from serving import config
 from serving.config import ConfigError, ModelEntry, check_names, read_models_file
 
 
@@ -72,7 +74,7 @@ models:
         ("models: [{model: a, device: 'cuda:x'}]", r"models\[0\]: device: 'cuda:x' is no device"),
         ("models: [{model: a, engine: onnx}]", r"models\[0\]: engine must be one of \['auto', 'jax'\], got 'onnx'"),
         ("models: [{model: a, profile: max_speed}]", r"models\[0\]: profile must be one of \['exact'\]"),
-        ("models: [{model: a, family: omni}]", r"models\[0\]: family must be one of \['task_heads', 'vela2'\]"),
+        ("models: [{model: a, family: omni}]", r"models\[0\]: family must be one of \['task_heads', 'vela2', 'generator'\]"),
         ("models: [{model: a, memory_budget_gib: 0}]", r"models\[0\]: memory_budget_gib must be a finite number above"),
         ("models: [{model: a, memory_budget_gib: .nan}]", r"models\[0\]: memory_budget_gib must be"),
         ("models: [{model: a, memory_budget_gib: big}]", r"models\[0\]: memory_budget_gib: expected"),
@@ -127,3 +129,7 @@ def test_names_of_an_artifact(model: str, names: set[str]) -> None:
 
 def test_different_names_are_fine() -> None:
     check_names([ModelEntry(model="a"), ModelEntry(model="a", name="b")])
+
+
+def test_families_are_those_that_packages_are_read_by() -> None:
+    assert set(config.FAMILIES) == set(families.FAMILIES)

@@ -10,14 +10,8 @@ import msgspec
 from vela_jax.generation.features import Features
 from vela_jax.generation.refusals import BadBody, read_record
 from vela_jax.generation.rendering.checks import check_salt
+from vela_jax.generation.rendering.requests import StreamOptions
 from vela_jax.generation.sampling_params import SamplingParams
-
-
-class StreamOptions(msgspec.Struct, frozen=True):
-    """Which usage a stream reports."""
-
-    include_usage: bool = False
-    continuous_usage_stats: bool = False
 
 
 class GenerateRequest(msgspec.Struct, kw_only=True):
