@@ -20,10 +20,6 @@ from vela_jax.forward.engine_args import EngineArgs, read_engine_args
 FAMILIES: Final = ("task_heads", "vela2", "generator")
 """Those of `checkpoints.families`, which takes seconds to import."""
 
-    "task_heads",
-    "vela2",
-    "generator",
-)  # as `checkpoints.families` has them, which costs seconds to import
 ENGINES: Final = ("auto", "jax")
 PROFILES: Final = ("exact",)
 LONGEST_RETRY_DELAY: Final = 300.0
