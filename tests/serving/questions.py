@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,7 +16,8 @@ from serving.loaded import LoadedModel, Report
 from serving.schema import Schema
 from serving.server import HttpServer, ServerSettings
 from serving.sockets import Address
-from tests.serving.fakes import PATIENCE, STARTED, FakeEngine, LettersModel, Process, load_letters
+from tests.serving.fakes import STARTED, FakeEngine, LettersModel, Process, load_letters
+from tests.serving.http.loopback import listening
 from vela_jax.contract import (
     Answer,
     InputRefused,
@@ -185,23 +185,8 @@ def answering(
     ).up()
     STARTED.remove(process)  # it outlives a test
     app = build_app(process.service, process.metrics, schema=schema)
-    server = HttpServer(app, ServerSettings(Address(port=0)))
-    lines: list[str] = []
-    started = threading.Event()
-
-    def announce(line: str) -> None:
-        lines.append(line)
-        started.set()
-
-    thread = threading.Thread(target=server.run, args=(announce,))
-    thread.start()
     try:
-        assert started.wait(PATIENCE)
-        url = lines[0].split()[-1]
-        with httpx.Client(base_url=url, timeout=PATIENCE, trust_env=False) as client:
-            yield Served(process, models[names[0]], engines[names[0]], client, int(url.rsplit(":", 1)[1]))
+        with listening(HttpServer(app, ServerSettings(Address(port=0)))) as (port, client):
+            yield Served(process, models[names[0]], engines[names[0]], client, port)
     finally:
-        server.stop()
-        thread.join(PATIENCE)
         process.end()
-    assert not thread.is_alive()

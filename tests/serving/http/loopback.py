@@ -215,13 +215,8 @@ def request_bytes(body: bytes = b"{}", path: str = "/v1/classify", method: str =
 
 
 @contextmanager
-def serving(limit: int = LIMIT, drain_seconds: float = PATIENCE, with_page: bool = True) -> Iterator[Loopback]:
-    """Run the application in a thread; at the end its service has been stopped."""
-    service, metrics = FakeService(), FakeMetrics()
-    server = HttpServer(
-        build_app(service, metrics, max_request_bytes=limit, with_page=with_page),
-        ServerSettings(Address(port=0), drain_seconds),
-    )
+def listening(server: HttpServer) -> Iterator[tuple[int, httpx.Client]]:
+    """Run a server in a thread; gives its port and a client of it. At the end it has been stopped."""
     lines: list[str] = []
     started = threading.Event()
 
@@ -235,9 +230,18 @@ def serving(limit: int = LIMIT, drain_seconds: float = PATIENCE, with_page: bool
         assert started.wait(PATIENCE)
         url = lines[0].split()[-1]
         with httpx.Client(base_url=url, timeout=PATIENCE, trust_env=False) as client:
-            yield Loopback(service, metrics, int(url.rsplit(":", 1)[1]), client)
+            yield int(url.rsplit(":", 1)[1]), client
     finally:
         server.stop()
         thread.join(PATIENCE)
     assert not thread.is_alive()
+
+
+@contextmanager
+def serving(limit: int = LIMIT, drain_seconds: float = PATIENCE, with_page: bool = True) -> Iterator[Loopback]:
+    """Run the application in a thread; at the end its service has been stopped."""
+    service, metrics = FakeService(), FakeMetrics()
+    app = build_app(service, metrics, max_request_bytes=limit, with_page=with_page)
+    with listening(HttpServer(app, ServerSettings(Address(port=0), drain_seconds))) as (port, client):
+        yield Loopback(service, metrics, port, client)
     assert service.stopped

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,7 +20,7 @@ from vela_jax.families.vela2.decoder_network import MARKS, OPTIONS, SET, readout
 from vela_jax.families.vela2.fit import Fitted, fit, unread
 from vela_jax.families.vela2.plan import Outputs, Reading
 from vela_jax.families.vela2.questions import Asked, Refused
-from vela_jax.families.vela2.rows import TOO_LONG, UNCOVERED, Limits, Parts, covers, grouped
+from vela_jax.families.vela2.rows import TOO_LONG, UNCOVERED, Limits, Parts, covers, grouped, over_budget
 from vela_jax.families.vela2.texts import PartTokens
 from vela_jax.families.vela2.words import Words
 
@@ -160,12 +160,10 @@ class DecoderRows:
 
     def _refuse_unread(self, asked: Asked) -> bool:
         """Refuse a question that must read a part whole which is longer than the budget."""
-        needed: Iterable[str] = self._parts.tokens if asked.full else () if asked.truncate else asked.roles
-        over = [role for role in needed if not self._parts.tokens[role].complete]
-        if over:
-            message = f"the {over[0]} part has more than {self._limits.scan} tokens, the scan budget"
-            self.refused[asked.id] = Refused(asked.kind, ItemError.SCAN_BUDGET_EXCEEDED, message)
-        return bool(over)
+        refused = over_budget(asked, self._parts, self._limits)
+        if refused is not None:
+            self.refused[asked.id] = refused
+        return refused is not None
 
     def _must_split(self, tree: Sequence[Asked]) -> bool:
         """Whether a tree of both kinds, questions that cut and those that read all, has a span read in windows."""

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from vela_jax.families.vela2.questions import Asked
+from vela_jax.contract import ItemError
+from vela_jax.families.vela2.questions import Asked, Refused
 from vela_jax.families.vela2.texts import PartTokens
 from vela_jax.families.vela2.words import Words
 
@@ -58,6 +59,16 @@ def grouped(asked: Sequence[Asked]) -> list[list[Asked]]:
     spans = [each for each in asked if each.kind == "span"]
     first = [each for each in asked if each.kind != "span" or each is spans[0]]
     return [row for row in (first, *([span] for span in spans[1:])) if row]
+
+
+def over_budget(asked: Asked, parts: Parts, limits: Limits) -> Refused | None:
+    """The refusal of a question that must read a part whole which is longer than the budget."""
+    needed: Iterable[str] = parts.tokens if asked.full else () if asked.truncate else asked.roles
+    over = [role for role in needed if not parts.tokens[role].complete]
+    if not over:
+        return None
+    message = f"the {over[0]} part has more than {limits.scan} tokens, the scan budget"
+    return Refused(asked.kind, ItemError.SCAN_BUDGET_EXCEEDED, message)
 
 
 def covers(ranges: Sequence[tuple[int, int]], total: int) -> bool:
