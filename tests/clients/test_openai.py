@@ -201,7 +201,7 @@ async def _ask_all(server: Running, texts: list[str]) -> list[list[bytes]]:
         return [vectors(answer) for answer in await asyncio.gather(*calls)]
 
 
-def test_decisions_of_another_form_are_refused_by_name(client: Any) -> None:
+def test_decisions_of_a_model_without_them_are_refused_by_name(client: Any) -> None:
     question = {"type": "predicate", "instructions": "the text names a river"}
-    with pytest.raises(openai.BadRequestError, match="input"):
+    with pytest.raises(openai.UnprocessableEntityError, match="guard does not serve decisions; it serves classify"):
         client.decisions.create(model="guard", input="the river", questions=[question])

@@ -226,8 +226,8 @@ def _list_config(package: Path) -> str:
 
 
 def _name_foreign_architecture(package: Path) -> str:
-    edit(package / "config.json", {"model_type": "llama", "architectures": ["LlamaForCausalLM"]})
-    return "llama"
+    edit(package / "config.json", {"model_type": "t5", "architectures": ["T5ForConditionalGeneration"]})
+    return "t5"
 
 
 def _widen(package: Path) -> str:
