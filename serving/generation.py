@@ -11,16 +11,18 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from serving.errors import ErrorCode, RequestFailed
 from vela_jax.contract import DeviceFault
 from vela_jax.generation.answers import Answers
-from vela_jax.generation.engine import TokenEngine
-from vela_jax.generation.plan import Planner
 from vela_jax.generation.requests import GenerateRequest
 from vela_jax.generation.sequence import Delta, Generated
 from vela_jax.generation.stopping import Finish
+
+if TYPE_CHECKING:
+    from vela_jax.generation.engine import TokenEngine
+    from vela_jax.generation.plan import Planner
 
 LARGE: Final = 16_384
 """Prompt tokens from which planning leaves the event loop."""

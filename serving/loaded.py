@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from checkpoints.golden import Reference
 from vela_jax.contract import Engine, Model
-from vela_jax.generation.engine import TokenEngine
-from vela_jax.generation.plan import Planner
 from vela_jax.surfaces.card import Description
+
+if TYPE_CHECKING:
+    from vela_jax.generation.engine import TokenEngine
+    from vela_jax.generation.plan import Planner
 
 Report = Callable[[str, int, int], None]
 """Told of a stage's name and how much of it is done: `(stage, done, total)`, total 0 where it is unknown."""

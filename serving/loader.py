@@ -10,12 +10,11 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Executor
 from functools import partial
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from serving import golden
 from serving.asking import asking
 from serving.config import Bounds, ModelEntry, Retries
-from serving.generation import EngineThread, Generator
 from serving.live import LiveModel
 from serving.loaded import LoadedModel, Report, TokenSide
 from serving.metrics import Metrics, ModelInfo
@@ -25,6 +24,9 @@ from serving.result_cache import ResultCache
 from serving.scheduler import Scheduler
 from serving.text_side import TextSide
 from vela_jax.contract import DeviceFault
+
+if TYPE_CHECKING:
+    from serving.generation import Generator
 
 LoadModel = Callable[[ModelEntry, Report], LoadedModel]
 GOLDEN_STAGE: Final = "readiness requests"
@@ -177,6 +179,8 @@ class Loader:
 
     def _generator(self, served: ServedModel, tokens: TokenSide) -> Generator:
         """Start stepping a generator's engine."""
+        from serving.generation import EngineThread, Generator  # and with it the libraries of models
+
         thread = EngineThread(tokens.engine, served.id, partial(self._note_fault, served))
         thread.start()
         watcher = self._metrics.generation.add(served.id, lambda: tokens.engine.load)

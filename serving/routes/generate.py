@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from blacksheep import Request, Response, StreamedContent
 
-from serving.generation import Generation
 from serving.http.exchange import ClientLeft, Exchange
 from serving.http.json import encode
 from serving.http.openai_errors import openai_error
@@ -20,6 +19,9 @@ from serving.routes.service import Metrics, Service
 from serving.routes.surfaces import CLIENT_LEFT
 from serving.text_endpoints import GENERATE
 from vela_jax.generation.requests import GenerateRequest, read_generate
+
+if TYPE_CHECKING:
+    from serving.generation import Generation
 
 _DONE: Final = b"data: [DONE]\n\n"
 _REQUEST_ID: Final = b"x-request-id"

@@ -132,7 +132,9 @@ def test_required_keys(model_type: str) -> None:
 
 
 def test_an_unknown_model_type_is_refused() -> None:
-    with pytest.raises(ConfigError, match="model_type must be one of bert, modernbert, qwen3, qwen3_5_text; found 't5'"):
+    with pytest.raises(
+        ConfigError, match="model_type must be one of bert, modernbert, qwen3, qwen3_5_text; found 't5'"
+    ):
         backbone_config("t5", {})
 
 

@@ -44,7 +44,7 @@ def test_plugins(capsys: pytest.CaptureFixture[str]) -> None:
     assert found == {
         "accelerators": ["cpu", "cuda"],
         "engines": ["jax"],
-        "families": ["task_heads", "vela2"],
+        "families": ["generator", "task_heads", "vela2"],
         "profiles": ["exact"],
     }
 

@@ -66,7 +66,7 @@ def test_what_argparse_refuses(words: list[str], message: str, capsys: pytest.Ca
         (["serve", "a", "a"], "served names must differ, a comes twice"),
         (["serve", "a", "--profile", "max_speed"], "profile must be one of ['exact'], got 'max_speed'"),
         (["serve", "a", "--engine", "onnx"], "engine must be one of ['auto', 'jax'], got 'onnx'"),
-        (["serve", "a", "--family", "omni"], "family must be one of ['task_heads'], got 'omni'"),
+        (["serve", "a", "--family", "omni"], "family must be one of ['task_heads', 'vela2', 'generator'], got 'omni'"),
         (["serve", "a", "--device", "gpu"], "'gpu' is no device; allowed are auto, cuda, cpu"),
         (["serve", " "], "model must not be blank"),
         (["serve", "nowhere"], "'nowhere' is no folder here, no built-in model and no hub repository"),

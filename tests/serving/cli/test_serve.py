@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 from typing import IO
 
 import httpx
@@ -35,9 +36,12 @@ def started(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], 
     environment = {**os.environ, "XDG_CACHE_HOME": str(folder), "JAX_PLATFORMS": "cpu"}
     with subprocess.Popen([*COMMAND, *words], stderr=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stderr is not None
+        end = Timer(PATIENCE, process.kill)  # a line that never comes fails the test instead of holding it
+        end.start()
         try:
             yield process, process.stderr
         finally:
+            end.cancel()
             process.kill()
 
 
@@ -112,3 +116,9 @@ def test_an_open_host_is_warned_of_and_a_load_can_be_interrupted(package: Path, 
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 130
         assert "Traceback" not in log.read()
+
+
+def test_http_is_up_before_the_libraries_of_models_are_imported() -> None:
+    heavy = "[name for name in ('jax', 'transformers', 'orbax') if name in sys.modules]"
+    code = f"import sys, serving.app, serving.cli.serve; print({heavy})"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
