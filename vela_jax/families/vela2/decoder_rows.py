@@ -20,7 +20,7 @@ from vela_jax.families.vela2.decoder_network import MARKS, OPTIONS, SET, readout
 from vela_jax.families.vela2.fit import Fitted, fit, unread
 from vela_jax.families.vela2.plan import Outputs, Reading
 from vela_jax.families.vela2.questions import Asked, Refused
-from vela_jax.families.vela2.rows import TOO_LONG, UNCOVERED, Limits, Parts, covers, grouped, over_budget
+from vela_jax.families.vela2.rows import TOO_LONG, UNCOVERED, Limits, Parts, apart, covers, over_budget
 from vela_jax.families.vela2.texts import PartTokens
 from vela_jax.families.vela2.words import Words
 
@@ -145,10 +145,7 @@ class DecoderRows:
     def plan(self, asked: Sequence[Asked]) -> tuple[Reading, ...]:
         """Readings of all questions that can be read; the others are found in `refused`."""
         open_ = [each for each in asked if not self._refuse_unread(each)]
-        trees = grouped(open_)
-        if any(self._must_split(tree) for tree in trees):
-            kinds = ([each for each in open_ if each.truncate is cut] for cut in (False, True))
-            trees = [tree for kind in kinds for tree in grouped(kind)]
+        trees = apart(open_, self._must_split)
         readings = [reading for tree in trees if (reading := self._read(tree)) is not None]
         tokens = sum(row.length for reading in readings for row in reading.rows)
         if tokens > MAX_ROW_TOKENS:

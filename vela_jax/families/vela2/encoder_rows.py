@@ -17,7 +17,7 @@ from vela_jax.families.vela2.encoder_layout import EncoderLayout, Laid, Schema, 
 from vela_jax.families.vela2.fit import Fitted, fit, unread
 from vela_jax.families.vela2.plan import Outputs, Reading
 from vela_jax.families.vela2.questions import Asked, Refused
-from vela_jax.families.vela2.rows import TOO_LONG, UNCOVERED, Limits, Parts, covers, grouped, over_budget
+from vela_jax.families.vela2.rows import TOO_LONG, UNCOVERED, Limits, Parts, apart, covers, over_budget
 
 MAX_SIZE: Final = 2**27  # of one request, in numbers of 4 bytes: windows, spans and labels multiply its text
 _TOKEN_SIZE: Final = 16  # numbers that a token stands for beside its logits: ids, marks, and copies of them
@@ -100,10 +100,7 @@ class EncoderRows:
     def plan(self, asked: Sequence[Asked]) -> tuple[Reading, ...]:
         """Readings of all questions that can be read; the others are found in `refused`."""
         open_ = [each for each in asked if not self._refuse_unread(each)]
-        rows = grouped(open_)
-        if any(self._must_split(row) for row in rows):
-            kinds = ([each for each in open_ if each.truncate is cut] for cut in (False, True))
-            rows = [row for kind in kinds for row in grouped(kind)]
+        rows = apart(open_, self._must_split)
         readings: list[Reading] = []
         size = 0
         for row in rows:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -59,6 +59,15 @@ def grouped(asked: Sequence[Asked]) -> list[list[Asked]]:
     spans = [each for each in asked if each.kind == "span"]
     first = [each for each in asked if each.kind != "span" or each is spans[0]]
     return [row for row in (first, *([span] for span in spans[1:])) if row]
+
+
+def apart(asked: Sequence[Asked], must_split: Callable[[Sequence[Asked]], bool]) -> list[list[Asked]]:
+    """Rows, questions that cut kept from those that read all where a row of both must be split."""
+    rows = grouped(asked)
+    if not any(must_split(row) for row in rows):
+        return rows
+    kinds = ([each for each in asked if each.truncate is cut] for cut in (False, True))
+    return [row for kind in kinds for row in grouped(kind)]
 
 
 def over_budget(asked: Asked, parts: Parts, limits: Limits) -> Refused | None:
