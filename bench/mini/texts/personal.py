@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -13,7 +14,7 @@ from bench.mini.texts.slots import fill
 from bench.mini.texts.split import Split, choose
 from bench.mini.texts.tables import keyed, sentences
 
-_SLOT: Final = re.compile(r"\{([A-Z_]+)\}")
+_SLOT: Final = re.compile(r"\{([A-Z_]+)(:[a-z]+)?\}")
 DESCRIPTIONS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "AGE": ("The age of a person", "How old somebody is"),
@@ -63,7 +64,7 @@ def _place(pattern: str, rng: random.Random, split: Split) -> Marked:
     text, spans, position = "", [], 0
     for match in _SLOT.finditer(pattern):
         text += pattern[position : match.start()]
-        value = VALUES[match[1]](rng, split)
+        value = (FORMS[match[2]] if match[2] else VALUES[match[1]])(rng, split)
         spans.append((match[1], len(text), len(text) + len(value)))
         text += value
         position = match.end()
@@ -80,73 +81,157 @@ def _digits(rng: random.Random, pattern: str) -> str:
     return re.sub("[#@]", lambda match: str(rng.randrange(10)) if match[0] == "#" else rng.choice(letters), pattern)
 
 
-def _one_of(*patterns: str) -> Callable[[random.Random, Split], str]:
-    return lambda rng, _: _digits(rng, rng.choice(patterns))
+def _pattern(row: str) -> Callable[[random.Random, Split], str]:
+    return lambda rng, _: _digits(rng, rng.choice(keyed("names")[row]))
 
 
 def _person(rng: random.Random, split: Split) -> str:
     given, family = _of("given")(rng, split), _of("family")(rng, split)
-    forms = (f"{given} {family}",) * 5 + (given, family, f"{given[0]}. {family}", f"{family}, {given}")
-    return rng.choice(forms)
+    middle = rng.choice(keyed("names")["initial"])
+    forms = (f"{given} {family}",) * 6 + (given, given, family, f"{given[0]}. {family}", f"{family}, {given}")
+    double = f"{_of('family')(rng, split)}-{family}"
+    rare = (f"{given} {middle} {family}", f"{given} {double}", f"{family}, {given} {middle}")
+    shouted = f"{given} {family}".upper() if rng.random() < 0.5 else f"{given} {family}".lower()
+    return rng.choice((*forms, *rare, shouted))
+
+
+def _plain(name: str) -> str:
+    """A name as it stands in an address: small letters without accents, blanks and apostrophes."""
+    return re.sub("[^a-z-]", "", unicodedata.normalize("NFKD", name.lower()))
 
 
 def _email(rng: random.Random, split: Split) -> str:
-    given, family = _of("given")(rng, split).lower(), _of("family")(rng, split).lower().replace("'", "")
-    local = rng.choice((f"{given}.{family}", f"{given[0]}{family}", given, f"{family}_{rng.randrange(99)}", "info"))
-    return f"{local}@{_of('domain')(rng, split)}"
+    given, family = _plain(_of("given")(rng, split)), _plain(_of("family")(rng, split))
+    full = (f"{given}.{family}", f"{given}{family}", f"{family}.{given}", f"{given}_{family}", f"{given}-{family}")
+    short = (f"{given[0]}{family}", f"{given[0]}.{family}", given, f"{given}{family[0]}", f"{given}+{family[:3]}")
+    number = rng.choice((rng.randrange(99), rng.randrange(1950, 2012)))
+    numbered = (f"{family}_{number}", f"{given}{number}", f"{given}.{family}{number}")
+    local = rng.choice((*full, *short, *numbered, rng.choice(keyed("names")["mailbox"])))
+    return f"{local.title() if rng.random() < 0.06 else local}@{_host(rng, split)}"
+
+
+def _host(rng: random.Random, split: Split) -> str:
+    listed = rng.random() < 0.4
+    return _of("domain")(rng, split) if listed else _of("site")(rng, split) + rng.choice(keyed("names")["tld"])
+
+
+def _domain(rng: random.Random, split: Split) -> str:
+    return (rng.choice(keyed("names")["sub"]) if rng.random() < 0.4 else "") + _host(rng, split)
+
+
+def _organization(rng: random.Random, split: Split) -> str:
+    family, place = _of("family")(rng, split), _of("gpe")(rng, split).removeprefix("the ")
+    built = (
+        f"{_of('orgword')(rng, split)} {rng.choice(keyed('names')['orgkind'])}",
+        f"{_of('orgword')(rng, split)} {rng.choice(keyed('names')['orgkind'])}",
+        f"{family} {rng.choice(keyed('names')['orgkind'])}",
+        f"{family} & {_of('family')(rng, split)}",
+        f"{rng.choice(('University', 'Bank', 'Museum', 'Port'))} of {place}",
+    )
+    return _of("organization")(rng, split) if rng.random() < 0.5 else rng.choice(built)
 
 
 def _street(rng: random.Random, split: Split) -> str:
-    number = rng.randrange(1, 2000) if rng.random() < 0.3 else rng.randrange(1, 200)
+    number = str(rng.randrange(1, 2000) if rng.random() < 0.3 else rng.randrange(1, 200))
+    number += rng.choice("ABCabc") if rng.random() < 0.1 else ""
+    unit = _digits(rng, rng.choice(keyed("names")["unit"]))
+    if rng.random() < 0.15:
+        return f"{_of('abroad')(rng, split)} {number}"
     street = f"{number} {_of('street')(rng, split)} {rng.choice(keyed('names')['kind'])}"
-    return street + (f", Apt {rng.randrange(1, 40)}" if rng.random() < 0.1 else "")
+    return rng.choice((*(street,) * 7, f"{street}, {unit}", f"{street} {unit}", f"{unit}, {street}"))
 
 
-def _date(rng: random.Random, split: Split) -> str:
-    day, year = rng.randrange(1, 29), rng.randrange(1950, 2031)
+def _day(rng: random.Random, split: Split) -> str:
+    day, year = rng.randrange(1, 29), rng.randrange(1940, 2036)
     month, name = rng.randrange(1, 13), _of("month")(rng, split)
-    time = f"{rng.randrange(24)}:{rng.randrange(60):02}"
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(day % 10 if day not in (11, 12, 13) else 0, "th")
+    weekday = rng.choice(keyed("names")["weekday"])
     forms = (
         f"{year}-{month:02}-{day:02}",
         f"{name} {day}, {year}",
         f"{day} {name} {year}",
         f"{month}/{day}/{year}",
+        f"{month:02}/{day:02}/{year % 100:02}",
         f"{day}.{month}.{year}",
-        f"{year}-{month:02}-{day:02} {time}",
+        f"{day:02}.{month:02}.{year}",
+        f"{day:02}-{name[:3]}-{year}",
+        f"{day} {name[:3]} {year}",
+        f"{name[:3]} {day}, {year}",
         f"{name} {day}",
-        time,
+        f"{name} {day}{ending}",
+        f"{day}{ending} {name}",
+        f"the {day}{ending} of {name} {year}",
+        f"{weekday}, {name} {day}",
+        f"{weekday} {day} {name} {year}",
+        f"{weekday} {rng.choice(('morning', 'afternoon', 'evening'))}",
+        weekday,
+        f"{year}/{month:02}/{day:02}",
     )
     return rng.choice(forms)
 
 
+def _clock(rng: random.Random, _: Split) -> str:
+    hour, minute, half = rng.randrange(1, 13), f"{rng.randrange(60):02}", rng.choice(("am", "pm"))
+    forms = (f"{rng.randrange(24)}:{minute}", f"{rng.randrange(24):02}:{minute}", f"{hour}:{minute} {half.upper()}")
+    return rng.choice((*forms, f"{hour} {half}", f"{hour}{half}", f"{hour}:{minute}{half}", f"{hour} o'clock"))
+
+
+def _stamp(rng: random.Random, _: Split) -> str:
+    day = f"{rng.randrange(1990, 2036)}-{rng.randrange(1, 13):02}-{rng.randrange(1, 29):02}"
+    time = f"{rng.randrange(24):02}:{rng.randrange(60):02}"
+    second = f"{rng.randrange(60):02}"
+    return rng.choice((f"{day} {time}", f"{day} {time}:{second}", f"{day}T{time}:{second}Z", f"{day}T{time}:{second}"))
+
+
+def _date(rng: random.Random, split: Split) -> str:
+    return rng.choice((_day, _day, _day, _clock, _stamp))(rng, split)
+
+
 def _ip(rng: random.Random, _: Split) -> str:
-    if rng.random() < 0.12:
-        return ":".join(f"{rng.randrange(1, 65536):x}" for _ in range(8))
-    return ".".join(str(rng.randrange(1, 255)) for _ in range(4))
+    groups = [f"{rng.randrange(1, 65536):x}" for _ in range(8)]
+    if rng.random() < 0.2:
+        kept = rng.randrange(2, 6)
+        return rng.choice((":".join(groups), f"2001:db8::{groups[0]}", f"fe80::{':'.join(groups[:kept])}"))
+    first = rng.choice(("10.", "192.168.", "172.16.", "", "", ""))
+    return first + ".".join(str(rng.randrange(1, 255)) for _ in range(4 - first.count(".")))
 
 
+def _age(rng: random.Random, _: Split) -> str:
+    if rng.random() < 0.9:
+        return str(rng.randrange(1, 100))
+    tens = rng.choice(("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty"))
+    ones = rng.choice(("one", "two", "four", "five", "six", "seven", "nine"))
+    return rng.choice((tens, f"{tens}-{ones}", "nineteen", "eleven"))
+
+
+FORMS: Final[Mapping[str, Callable[[random.Random, Split], str]]] = MappingProxyType(
+    {
+        ":given": _of("given"),
+        ":family": _of("family"),
+        ":date": _day,
+        ":time": _clock,
+        ":stamp": _stamp,
+    }
+)
+"""Narrower values, for slots such as `{PERSON:family}`."""
 VALUES: Final[Mapping[str, Callable[[random.Random, Split], str]]] = MappingProxyType(
     {
-        "AGE": lambda rng, _: str(rng.randrange(2, 99)),
-        "CREDIT_CARD": _one_of("4### #### #### ####", "5###-####-####-####", "4###############", "3### ###### #####"),
+        "AGE": _age,
+        "CREDIT_CARD": _pattern("card"),
         "DATE_TIME": _date,
-        "DOMAIN_NAME": lambda rng, split: ("www." if rng.random() < 0.3 else "") + _of("domain")(rng, split),
+        "DOMAIN_NAME": _domain,
         "EMAIL_ADDRESS": _email,
         "GPE": _of("gpe"),
-        "IBAN_CODE": _one_of(
-            "DE## #### #### #### #### ##", "GB##@@@@##############", "FR## #### #### #### #### #### ###"
-        ),
+        "IBAN_CODE": _pattern("iban"),
         "IP_ADDRESS": _ip,
         "NRP": _of("nrp"),
-        "ORGANIZATION": _of("organization"),
+        "ORGANIZATION": _organization,
         "PERSON": _person,
-        "PHONE_NUMBER": _one_of(
-            "###-###-####", "(###) ###-####", "555-####", "+1 ### ### ####", "+44 20 #### ####", "0## #######"
-        ),
+        "PHONE_NUMBER": _pattern("phone"),
         "STREET_ADDRESS": _street,
         "TITLE": _of("title"),
-        "US_DRIVER_LICENSE": _one_of("@#######", "@@######", "@###-####-####"),
-        "US_SSN": _one_of("###-##-####", "###-##-####", "#########"),
-        "ZIP_CODE": _one_of("#####", "#####-####"),
+        "US_DRIVER_LICENSE": _pattern("licence"),
+        "US_SSN": _pattern("ssn"),
+        "ZIP_CODE": _pattern("zip"),
     }
 )
