@@ -54,9 +54,15 @@ class Teacher:
             self._cache.add(part, self._compute(part))
         return np.stack([self._cache[text] for text in texts])
 
+    def piece_vectors(self, pieces: Sequence[int]) -> Vectors:
+        """One vector a piece of its vocabulary, read as a text of its own. They are not kept."""
+        return self._forwarded([np.array([self._begin, piece, self._end], np.int32) for piece in pieces])
+
     def _compute(self, texts: Sequence[str]) -> Vectors:
-        ids = [self._ids(text) for text in texts]
-        found = np.zeros((len(texts), self.width), np.float32)
+        return self._forwarded([self._ids(text) for text in texts])
+
+    def _forwarded(self, ids: Sequence[NDArray[np.int32]]) -> Vectors:
+        found = np.zeros((len(ids), self.width), np.float32)
         for batch in batches([len(each) for each in ids]):
             rows, lengths = padded([ids[index] for index in batch.indices], batch)
             out = self._forward(self._loaded.graphdef, self._loaded.params, rows, lengths)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -32,7 +32,7 @@ class Cut:
         return len(self.rows) + len(self.markers)
 
 
-def cut(tokenizer: str, texts: Iterable[str], size: int) -> Cut:
+def cut(tokenizer: str, texts: Iterable[str], size: int, markers: Sequence[str] = MARKERS) -> Cut:
     """Keep `size` pieces of a WordPiece `tokenizer.json`: special ones, short ones, and the most frequent in texts."""
     members: dict[str, Any] = json.loads(tokenizer)
     old: dict[str, int] = members["model"]["vocab"]
@@ -40,13 +40,13 @@ def cut(tokenizer: str, texts: Iterable[str], size: int) -> Cut:
     kept = [*_SPECIAL, *(piece for piece in old if piece not in _SPECIAL and _is_short(piece))]
     rest = sorted((piece for piece in old if piece not in set(kept)), key=lambda piece: (-counts[piece], old[piece]))
     kept = (kept + [piece for piece in rest if not piece.startswith("[unused")])[:size]
-    markers = {name: len(kept) + place for place, name in enumerate(MARKERS)}
-    members["model"]["vocab"] = {piece: place for place, piece in enumerate(kept)} | markers
+    marked = {name: len(kept) + place for place, name in enumerate(markers)}
+    members["model"]["vocab"] = {piece: place for place, piece in enumerate(kept)} | marked
     members["added_tokens"] = [_added(name, place) for place, name in enumerate(_SPECIAL)]
-    members["added_tokens"] += [_added(name, place) for name, place in markers.items()]
+    members["added_tokens"] += [_added(name, place) for name, place in marked.items()]
     members |= {"truncation": None, "padding": None, "post_processor": None}
     rows = np.array([old[piece] for piece in kept], np.int32)
-    return Cut(json.dumps(members, ensure_ascii=False), rows, markers)
+    return Cut(json.dumps(members, ensure_ascii=False), rows, marked)
 
 
 def _counts(tokenizer: str, texts: Iterable[str]) -> Counter[str]:

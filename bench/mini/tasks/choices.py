@@ -69,7 +69,7 @@ def of_scheme(chosen: Scheme, rng: random.Random, split: Split) -> Example:
 
 def meaning(rng: random.Random, split: Split) -> Example:
     """The word that a gloss defines."""
-    chosen = [rng.choice(_glossed(split)) for _ in range(rng.randint(2, 5))]
+    chosen = [rng.choice(glossed(split)) for _ in range(rng.randint(2, 5))]
     unique = list({entry.words[0]: entry for entry in chosen}.values())
     if len(unique) < 2:
         return meaning(rng, split)
@@ -84,12 +84,13 @@ def help_of(rng: random.Random, split: Split) -> Example:
 
 
 @cache
-def _glossed(split: Split) -> tuple[Entry, ...]:
+def glossed(split: Split) -> tuple[Entry, ...]:
     """Entries short enough for a row; of a machine without the dictionary, the topics in its place."""
-    found = choose([entry for entry in entries() if _is_plain(entry)], split, lambda entry: entry.words[0])
+    plain = [entry for entry in entries() if len(entry.words[0]) > 2 and is_plain(entry.gloss)]
+    found = choose(plain, split, lambda entry: entry.words[0])
     return found or tuple(Entry(each.names, text) for each in topics(split) for text in each.descriptions)
 
 
-def _is_plain(entry: Entry) -> bool:
+def is_plain(gloss: str) -> bool:
     """Whether a gloss is short, and nothing that one would not show to anybody."""
-    return 12 <= len(entry.gloss) <= 120 and len(entry.words[0]) > 2 and not _COARSE.search(entry.gloss)
+    return 12 <= len(gloss) <= 120 and not _COARSE.search(gloss)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 HOME: Final = Path("/usr/share/wordnet")
+_QUOTED: Final = re.compile(r'"([^"]+)"')
 _PARTS: Final = ("noun", "verb", "adj", "adv")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A meaning: its words, and what it says."""
+    """A meaning: its words, what it says, and phrases that use it."""
 
     words: tuple[str, ...]
     gloss: str
+    uses: tuple[str, ...] = ()
 
 
 def entries(home: Path = HOME) -> Iterator[Entry]:
@@ -33,4 +36,5 @@ def _entry(line: str) -> Entry:
     fields = data.split()
     count = int(fields[3], 16)
     words = tuple(fields[4 + 2 * place].split("(")[0].replace("_", " ") for place in range(count))
-    return Entry(words, text.partition('"')[0].strip(" ;\n"))
+    gloss, _, rest = text.partition('"')
+    return Entry(words, gloss.strip(" ;\n"), tuple(_QUOTED.findall(f'"{rest}')))
