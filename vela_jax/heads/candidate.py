@@ -30,11 +30,18 @@ class CandidateHead(nnx.Module):
         self.scale = head_dim**-0.5
 
     def __call__(self, hidden: Float[jax.Array, "B S D"], lengths: Int32[jax.Array, " B"]) -> Float[jax.Array, "B S"]:
-        """The logit of every token as the end of an option of the question that ends its row."""
-        last = jnp.take_along_axis(hidden, jnp.maximum(lengths - 1, 0)[:, None, None], axis=1)[:, 0]
-        question = self.query_norm(last)
-        candidates = self.candidate_norm(hidden)
-        likeness = jnp.sum(self.key(candidates) * self.query(question)[:, None, :], axis=-1) * self.scale
-        judged = gelu(self.candidate_mlp(candidates) + self.query_mlp(question)[:, None, :])
+        """The logit of every token as the end of an option of the question that ends its row.
+
+        Every token is read as a question too: a compiler has other code, and bits, for the vector of a lone row.
+        """
+        candidates, questions = self.candidate_norm(hidden), self.query_norm(hidden)
+        query, judge = (_last(each(questions), lengths) for each in (self.query, self.query_mlp))
+        likeness = jnp.sum(self.key(candidates) * query, axis=-1) * self.scale
+        judged = gelu(self.candidate_mlp(candidates) + judge)
         logits: jax.Array = likeness + self.scalar(judged)[:, :, 0]
         return logits
+
+
+def _last(vectors: Float[jax.Array, "B S C"], lengths: Int32[jax.Array, " B"]) -> Float[jax.Array, "B 1 C"]:
+    """The vector of each row's last token."""
+    return jnp.take_along_axis(vectors, jnp.maximum(lengths - 1, 0)[:, None, None], axis=1)
