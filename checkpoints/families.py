@@ -10,7 +10,7 @@ from checkpoints.keymaps import (
     CLASSIFIER_HEAD,
     DECISIONS_DECODER,
     DECODER_HEAD_PREFIXES,
-    MARKED_ENCODER,
+    MARKED_ENCODERS,
     MARKER_HEAD_PREFIXES,
     RELEVANCE_SCORERS,
     merged,
@@ -21,6 +21,7 @@ from checkpoints.readers.causal import weight_files
 from checkpoints.readers.options import TaskHeadsOptions
 from checkpoints.readers.reranker import SCORERS
 from checkpoints.weights import TensorFile
+from vela_jax.backbones.bert import BertConfig
 from vela_jax.backbones.decoder import CausalLM, DecoderConfig
 from vela_jax.backbones.modernbert import ModernBertConfig
 from vela_jax.backbones.qwen3_5 import Qwen35Config
@@ -50,7 +51,7 @@ _DECODER_PREFIX: Final = "model."
 def build_network(reading: Reading, rngs: nnx.Rngs) -> nnx.Module:
     """The network of a package, its parameters random."""
     if isinstance(reading.spec, EncoderSpec):
-        assert isinstance(reading.backbone, ModernBertConfig)
+        assert isinstance(reading.backbone, ModernBertConfig | BertConfig)
         return EncoderNetwork(reading.backbone, reading.spec.head, rngs=rngs)
     if isinstance(reading.spec, DecoderSpec):
         assert isinstance(reading.backbone, Qwen35Config)
@@ -72,7 +73,7 @@ def open_sources(folder: PackageFolder, reading: Reading) -> list[Source]:
         return [Source(file, DECISIONS_DECODER, partial=True, strict=DECODER_HEAD_PREFIXES) for file in files]
     weights = TensorFile.open(folder, WEIGHTS)
     if isinstance(reading.spec, EncoderSpec):
-        return [Source(weights, MARKED_ENCODER, partial=True, strict=MARKER_HEAD_PREFIXES)]
+        return [Source(weights, MARKED_ENCODERS[reading.model_type], partial=True, strict=MARKER_HEAD_PREFIXES)]
     backbone = merged((BACKBONES[reading.model_type], CLASSIFIER_HEAD))
     sources = [Source(weights, backbone, reading.weight_prefix)]
     if isinstance(reading.spec, RelevanceSpec):

@@ -19,25 +19,13 @@ from bench.mini.calibration import Fitted
 from bench.mini.student import Student
 from bench.mini.texts.sources import SOURCES
 from bench.mini.vocabulary import BEGIN, END, PAD, Cut
-from checkpoints.keymaps import bert, markers, merged
-from checkpoints.keymaps.keymap import KeyMap, Rule, Transform
+from checkpoints.keymaps import MARKED_ENCODERS, Transform
 from vela_jax.backbones.bert import BertConfig
 from vela_jax.families.vela2.encoder_layout import MARKERS
 
 DTYPES: Final = {"BF16": np.dtype(ml_dtypes.bfloat16), "F16": np.dtype(np.float16), "F32": np.dtype(np.float32)}
-PREFIX: Final = "encoder."
 WINDOW_OVERLAP: Final = 64
-KEY_MAP: Final = merged(
-    (
-        KeyMap(
-            tuple(
-                Rule(PREFIX + rule.key.removeprefix("[bert.]"), rule.path, rule.transform)
-                for rule in bert.BACKBONE.rules
-            )
-        ),
-        markers.HEAD,
-    )
-)
+KEY_MAP: Final = MARKED_ENCODERS["bert"]
 """Names of the tensors on disk."""
 
 

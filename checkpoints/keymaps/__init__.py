@@ -21,7 +21,13 @@ BACKBONES: Final[Mapping[str, KeyMap]] = MappingProxyType(
 )
 CLASSIFIER_HEAD: Final = classifier.HEAD
 RELEVANCE_SCORERS: Final = relevance.SCORERS
-MARKED_ENCODER: Final = merged((modernbert.backbone_map("encoder."), markers.HEAD))
+MARKED_ENCODERS: Final[Mapping[str, KeyMap]] = MappingProxyType(
+    {
+        "bert": merged((bert.backbone_map("encoder."), markers.HEAD)),
+        "modernbert": merged((modernbert.backbone_map("encoder."), markers.HEAD)),
+    }
+)
+"""An encoder of either kind with the marker head beside it."""
 MARKER_HEAD_PREFIXES: Final = markers.PREFIXES
 DECISIONS_DECODER: Final = merged((qwen3_5.backbone_map("backbone."), decoder_heads.HEADS))
 DECODER_HEAD_PREFIXES: Final = decoder_heads.PREFIXES
@@ -31,7 +37,7 @@ __all__ = [
     "CLASSIFIER_HEAD",
     "DECISIONS_DECODER",
     "DECODER_HEAD_PREFIXES",
-    "MARKED_ENCODER",
+    "MARKED_ENCODERS",
     "MARKER_HEAD_PREFIXES",
     "RELEVANCE_SCORERS",
     "KeyMap",

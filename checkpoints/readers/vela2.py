@@ -23,6 +23,8 @@ ENCODER: Final = "vela2-unified"
 WEIGHTS: Final = "model.safetensors"
 DOWNLOAD_PATTERNS: Final = ("config.json", CALIBRATION, "tokenizer.json", WEIGHTS, SUMS, MANIFEST)
 FORMAT_VERSION: Final = 1
+ENCODERS: Final = ("bert", "modernbert")
+"""What the encoder may be; packages that do not say have the second, as released."""
 SMALL: Final = ("config.json", CALIBRATION, "tokenizer.json")
 """What every member has beside its weights."""
 _MOST_PROJECTED: Final = 1 << 16
@@ -42,7 +44,8 @@ def read(folder: PackageFolder, config: Mapping[str, Any], options: Mapping[str,
     encoder = members.section("encoder_config")
     if encoder is None:
         members.fail("encoder_config", "an object")
-    backbone = read_backbone("modernbert", encoder.values)
+    model_type = encoder.choice("model_type", ENCODERS, "modernbert")
+    backbone = read_backbone(model_type, encoder.values)
     calibration = read_calibration(folder)
     spec = EncoderSpec(
         head=MarkerConfig(
@@ -59,7 +62,7 @@ def read(folder: PackageFolder, config: Mapping[str, Any], options: Mapping[str,
     )
     return Reading(
         spec=spec,
-        model_type="modernbert",
+        model_type=model_type,
         backbone=backbone,
         weight_prefix=None,
         max_input_tokens=spec.max_length,

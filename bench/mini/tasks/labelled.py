@@ -17,24 +17,79 @@ from bench.mini.texts.topics import Topic, about, topics
 
 DOMAINS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
-        "biology": frozenset({"biology", "genetics", "birds", "insects", "marine life", "mushrooms", "trees"}),
+        "biology": frozenset(
+            {
+                "biology",
+                "genetics",
+                "birds",
+                "insects",
+                "marine life",
+                "mushrooms",
+                "trees",
+                "neuroscience",
+                "microbiology",
+                "botany",
+                "mammals",
+                "reptiles and amphibians",
+            }
+        ),
         "business": frozenset(
             {"business", "startups", "marketing", "sales", "human resources", "accounting", "logistics"}
         ),
         "chemistry": frozenset({"chemistry", "nanotechnology"}),
         "computer science": frozenset(
-            {"programming", "web development", "databases", "computer networks", "cybersecurity", "cloud computing"}
+            {
+                "programming",
+                "web development",
+                "databases",
+                "computer networks",
+                "cybersecurity",
+                "cloud computing",
+                "operating systems",
+                "mobile apps",
+            }
             | {"artificial intelligence"}
         ),
-        "economics": frozenset({"economics", "investing", "personal finance", "banking", "taxes", "cryptocurrency"}),
-        "engineering": frozenset({"engineering", "electronics", "robotics", "manufacturing", "construction"}),
-        "health": frozenset({"medicine", "dentistry", "nutrition", "pharmacy", "pregnancy", "elderly care", "fitness"}),
-        "history": frozenset({"history", "ancient egypt", "archaeology", "genealogy"}),
-        "law": frozenset({"law", "immigration", "privacy"}),
-        "math": frozenset({"mathematics", "statistics", "arithmetic"}),
-        "philosophy": frozenset({"philosophy", "religion"}),
-        "physics": frozenset({"physics", "astronomy"}),
-        "psychology": frozenset({"mental health", "psychology of learning", "sleep", "addiction"}),
+        "economics": frozenset(
+            {"economics", "investing", "personal finance", "banking", "taxes", "cryptocurrency", "international trade"}
+        ),
+        "engineering": frozenset(
+            {
+                "engineering",
+                "electronics",
+                "robotics",
+                "manufacturing",
+                "construction",
+                "semiconductors",
+                "blacksmithing",
+            }
+        ),
+        "health": frozenset(
+            {
+                "medicine",
+                "dentistry",
+                "nutrition",
+                "pharmacy",
+                "pregnancy",
+                "elderly care",
+                "fitness",
+                "surgery",
+                "nursing",
+                "eye care",
+                "allergies",
+                "epidemics",
+                "diabetes",
+                "physiotherapy",
+            }
+        ),
+        "history": frozenset(
+            {"history", "ancient egypt", "archaeology", "genealogy", "the Middle Ages", "the world wars"}
+        ),
+        "law": frozenset({"law", "immigration", "privacy", "human rights", "divorce"}),
+        "math": frozenset({"mathematics", "statistics", "arithmetic", "geometry", "units and measuring"}),
+        "philosophy": frozenset({"philosophy", "religion", "logic"}),
+        "physics": frozenset({"physics", "astronomy", "optics", "acoustics", "nuclear energy"}),
+        "psychology": frozenset({"mental health", "psychology of learning", "sleep", "addiction", "meditation"}),
     }
 )
 """Topics of each domain; all others are `other`."""

@@ -54,6 +54,15 @@ def test_a_package_loads(originals: MakePackage, variant: str) -> None:
     assert len(loaded.tokenizer.encode("[Q]").ids) > 1
 
 
+def test_an_encoder_of_the_other_kind(make_package: MakePackage) -> None:
+    path = make_package("vela2_bert")
+    found = read(path)
+    assert (found.model_type, found.max_input_tokens) == ("bert", 256)
+    loaded = load(verify(resolve(str(path))))
+    stored = {name: tensor for name, tensor in load_file(path / WEIGHTS).items() if ".pooler." not in name}
+    assert loaded.provenance.parameters == sum(tensor.size for tensor in stored.values())
+
+
 def test_the_released_identity_follows_from_the_pinned_digests() -> None:
     entry = REGISTRY.find("vela-2.0-0.3b")
     assert entry is not None
@@ -109,6 +118,7 @@ def test_other_packages_are_not_detected(package: Path, edit: Edit, changes: dic
         ("config.json", {"window_overlap": -1}, "window_overlap must be"),
         ("config.json", {"eos_token_id": 10**6}, "eos_token_id must be"),
         ("config.json", {"encoder_config": None}, "encoder_config must be an object"),
+        ("config.json", {"encoder_config": {"model_type": "t5"}}, "model_type must be 'bert' or 'modernbert'; found 't5'"),
         ("calibration.json", {"temperature": ...}, "temperature must be an object"),
         ("calibration.json", {"temperature": {"choice": 0}}, "choice must be a number above 0"),
         ("calibration.json", {"thresholds": {"set:*": 0.3}}, r"span:\* must be a number from 0 to 1"),

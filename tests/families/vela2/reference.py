@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
-from transformers import ModernBertConfig, ModernBertModel
+from transformers import BertConfig, BertModel, ModernBertConfig, ModernBertModel
 
 from tests.families.vela2.test_words import PLAIN
 
@@ -29,20 +29,28 @@ class Read:
     logits: torch.Tensor | None = None
 
 
+def encoder_of(config: dict[str, Any]) -> Any:
+    """The encoder with random weights."""
+    model: Any
+    if config["model_type"] == "bert":
+        model = BertModel
+        return model(BertConfig(**config))
+    scaling = config.pop("rope_scaling")
+    rope: Any = {
+        name: {**scaling, "rope_theta": config[f"{kind}_rope_theta"]}
+        for name, kind in (("full_attention", "global"), ("sliding_attention", "local"))
+    }
+    model = ModernBertModel
+    return model(ModernBertConfig(**config, rope_parameters=rope))
+
+
 class Reference:
     """A package in float32 torch."""
 
     def __init__(self, folder: Path) -> None:
         self.config = json.loads((folder / "config.json").read_text())
         weights = {name: tensor.float() for name, tensor in load_file(folder / "model.safetensors").items()}
-        encoder = dict(self.config["encoder_config"])
-        scaling = encoder.pop("rope_scaling")
-        rope: Any = {
-            name: {**scaling, "rope_theta": encoder[f"{kind}_rope_theta"]}
-            for name, kind in (("full_attention", "global"), ("sliding_attention", "local"))
-        }
-        encoder_of: Any = ModernBertModel
-        self.encoder = encoder_of(ModernBertConfig(**encoder, rope_parameters=rope))
+        self.encoder = encoder_of(dict(self.config["encoder_config"]))
         self.encoder.train(False)
         self.encoder.load_state_dict(
             {k.removeprefix("encoder."): v for k, v in weights.items() if k.startswith("encoder.")}

@@ -1,4 +1,4 @@
-"""The network of the encoder member: ModernBERT under a marker head, read at every token."""
+"""The network of the encoder member: an encoder under a marker head, read at every token."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Float, Int32
 
-from vela_jax.backbones.modernbert import ModernBert, ModernBertConfig
+from vela_jax.backbones.bert import BertConfig
+from vela_jax.backbones.modernbert import ModernBertConfig
+from vela_jax.backbones.registry import build
 from vela_jax.forward.network import Mark
 from vela_jax.heads.markers import MOST_LABELS, POOLS, SEGMENTS, MarkerConfig, MarkerHead
 
@@ -36,8 +38,8 @@ class EncoderNetwork(nnx.Module):
     A row of fewer than n tokens has as many columns as tokens, which are more than it has labels.
     """
 
-    def __init__(self, config: ModernBertConfig, head: MarkerConfig, *, rngs: nnx.Rngs) -> None:
-        self.backbone = ModernBert(config, rngs=rngs)
+    def __init__(self, config: ModernBertConfig | BertConfig, head: MarkerConfig, *, rngs: nnx.Rngs) -> None:
+        self.backbone = build(config, rngs=rngs)
         self.head = MarkerHead(head, rngs=rngs)
         self.depths = (config.num_hidden_layers,)
         self.per_token = tuple(readout_name(width) for width in WIDTHS)
