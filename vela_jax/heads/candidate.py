@@ -32,11 +32,12 @@ class CandidateHead(nnx.Module):
     def __call__(self, hidden: Float[jax.Array, "B S D"], lengths: Int32[jax.Array, " B"]) -> Float[jax.Array, "B S"]:
         """The logit of every token as the end of an option of the question that ends its row.
 
-        Every token is read as a question too: a compiler has other code, and bits, for the vector of a lone row.
+        For the sake of bits every token is read as a question too, as a compiler has other code for the vector of a
+        lone row, and queries are scaled, as a product beside the last sum is or is not rounded by itself.
         """
         candidates, questions = self.candidate_norm(hidden), self.query_norm(hidden)
         query, judge = (_last(each(questions), lengths) for each in (self.query, self.query_mlp))
-        likeness = jnp.sum(self.key(candidates) * query, axis=-1) * self.scale
+        likeness = jnp.sum(self.key(candidates) * (query * self.scale), axis=-1)
         judged = gelu(self.candidate_mlp(candidates) + judge)
         logits: jax.Array = likeness + self.scalar(judged)[:, :, 0]
         return logits
