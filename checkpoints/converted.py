@@ -19,6 +19,7 @@ import msgspec
 from flax import nnx
 
 from checkpoints.files import PackageError, PackageFolder, file_digests
+from checkpoints.placing import Place, placed
 from checkpoints.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -76,13 +77,14 @@ def check(folder: PackageFolder, record: Record, progress: Progress = silent) ->
         raise PackageError(f"{', '.join(wrong)} in {folder.root} differ from {RECORD}: {_REMEDY}")
 
 
-def restore(folder: PackageFolder, abstract: ParamTree, device: jax.Device | None = None) -> ParamTree:
+def restore(folder: PackageFolder, abstract: ParamTree, place: Place = None) -> ParamTree:
     """The param tree of a copy whose files were checked."""
     import orbax.checkpoint as ocp  # a second to import; packages as released never need it
 
-    sharding = jax.sharding.SingleDeviceSharding(device or jax.devices()[0])
-    leaves = {_name(path): leaf for path, leaf in nnx.to_flat_state(abstract)}
-    wanted = {name: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding) for name, leaf in leaves.items()}
+    wanted = {
+        _name(path): jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=placed(place, path, leaf.shape))
+        for path, leaf in nnx.to_flat_state(abstract)
+    }
     try:
         with ocp.StandardCheckpointer() as checkpointer:
             arrays = checkpointer.restore((folder.root / PARAMS).resolve(), wanted)

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import jax
+import numpy as np
 from flax import nnx
 
 from checkpoints.files import PackageError
+from checkpoints.placing import Place, placed
 from checkpoints.progress import ByteCounter, Progress, Stage, silent
 from checkpoints.weights import FLOAT_DTYPES, TensorFile
 
@@ -117,19 +119,26 @@ def plan_fills(abstract: ParamTree, sources: Sequence[Source]) -> dict[Path, Fil
 
 
 def read_params(
-    abstract: ParamTree, fills: Mapping[Path, Fill], device: jax.Device | None = None, progress: Progress = silent
+    abstract: ParamTree, fills: Mapping[Path, Fill], place: Place = None, progress: Progress = silent
 ) -> ParamTree:
-    """The param tree with FP32 arrays on `device`; tensors are read on several threads."""
+    """The param tree with arrays at `place`, of the dtypes that the abstract tree has.
+
+    Tensors are read on several threads, one a thread: beside the arrays, memory holds no more than those.
+    """
+    leaves = _leaves(abstract)
+    dtypes = {path: np.dtype(leaf.dtype) for path, leaf in leaves}
     counter = ByteCounter(Stage.READ, sum(fill.info.end - fill.info.start for fill in fills.values()), progress)
 
-    def read(fill: Fill) -> jax.Array:
-        array: jax.Array = jax.device_put(fill.transform.apply(fill.file.read(fill.key)), device)
+    def read(path: Path, fill: Fill) -> jax.Array:
+        values = fill.transform.apply(fill.file.read(fill.key, dtypes[path]))
+        array: jax.Array = jax.device_put(values, placed(place, path, values.shape))
+        array.block_until_ready()  # a device's copy: before the next tensor this one is let go of
         counter.add(fill.info.end - fill.info.start)
         return array
 
     with ThreadPoolExecutor(min(READ_THREADS, os.cpu_count() or 1), thread_name_prefix="read") as pool:
-        arrays = dict(zip(fills, pool.map(read, fills.values()), strict=True))
-    return nnx.from_flat_state([(path, leaf.replace(arrays[path])) for path, leaf in _leaves(abstract)])
+        arrays = dict(zip(fills, pool.map(read, fills, fills.values()), strict=True))
+    return nnx.from_flat_state([(path, leaf.replace(arrays[path])) for path, leaf in leaves])
 
 
 def count_elements(fills: Mapping[Path, Fill], file: TensorFile) -> int:

@@ -14,6 +14,7 @@ from checkpoints.guards import check_manifest, check_sums
 from checkpoints.hub import MANIFEST, Hub
 from checkpoints.licence import manifest_licences, require_accepted
 from checkpoints.loading import count_elements, plan_fills, read_params
+from checkpoints.placing import in_precision
 from checkpoints.progress import Progress, Stage, silent
 from checkpoints.readers import DOWNLOAD_PATTERNS, read_package
 from checkpoints.resolve import EmbeddedArtifact, HubArtifact, LocalArtifact, parse_artifact
@@ -23,13 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from pathlib import Path
 
-    import jax
-
     from checkpoints.loading import Fill, ParamTree
+    from checkpoints.placing import Place
     from checkpoints.readers.reading import Reading, Spec
     from checkpoints.resolve import Artifact
     from vela_jax.backbones.decoder import DecoderConfig
     from vela_jax.backbones.registry import AnyConfig
+    from vela_jax.forward.engine_args import Precision
 
 PINNED: Final = "pinned"
 LOCAL: Final = "local"
@@ -177,13 +178,16 @@ def verify(
     )
 
 
-def load(verified: Verified, device: jax.Device | None = None, progress: Progress = silent) -> LoadedPackage:
-    """Read the weights of a verified package onto `device` and put the network together."""
+def load(
+    verified: Verified, place: Place = None, progress: Progress = silent, precision: Precision = "float32"
+) -> LoadedPackage:
+    """Read the weights of a verified package to where they run, and put the network together."""
     progress(Stage.READ, 0, 0)
+    abstract = in_precision(verified.abstract, precision)
     if verified.fills:
-        params = read_params(verified.abstract, verified.fills, device, progress)
+        params = read_params(abstract, verified.fills, place, progress)
     else:
-        params = converted.restore(verified.folder, verified.abstract, device)
+        params = converted.restore(verified.folder, abstract, place)
     progress(Stage.BUILD, 0, 0)
     reading = verified.reading
     return LoadedPackage(

@@ -1,4 +1,4 @@
-"""Safetensors files: headers checked before anything is read, tensors read as FP32 arrays of their own."""
+"""Safetensors files: headers checked before anything is read, tensors read as arrays of their own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MIN_HEADER_BYTES: Final = 2
 MAX_HEADER_BYTES: Final = 256 << 20
 _ALIGNMENT: Final = 64  # bytes; arrays that start on it become device arrays on a CPU without a copy
 _LENGTH_BYTES: Final = 8
-_PIECE_ELEMENTS: Final = 1 << 18  # of tensors that are upcast: 1 MiB of FP32
+_PIECE_ELEMENTS: Final = 1 << 18  # of tensors that are converted: 1 MiB of FP32
 
 FLOAT_DTYPES: Final[Mapping[str, np.dtype[Any]]] = MappingProxyType(
     {
@@ -36,6 +36,7 @@ FLOAT_DTYPES: Final[Mapping[str, np.dtype[Any]]] = MappingProxyType(
         "F8_E5M2": np.dtype(ml_dtypes.float8_e5m2),
     }
 )
+FP32: Final = FLOAT_DTYPES["F32"]
 _OTHER_WIDTHS: Final = {"BOOL": 1, "U8": 1, "I8": 1, "U16": 2, "I16": 2, "U32": 4, "I32": 4, "U64": 8, "I64": 8}
 _WIDTHS: Final = MappingProxyType(_OTHER_WIDTHS | {name: dtype.itemsize for name, dtype in FLOAT_DTYPES.items()})
 
@@ -78,26 +79,26 @@ class TensorFile:
         """Values of all tensors, counted from the header."""
         return sum(info.elements for info in self.tensors.values())
 
-    def read(self, key: str) -> NDArray[np.float32]:
-        """The tensor `key` as FP32, in memory of its own. May be called from several threads."""
+    def read(self, key: str, dtype: np.dtype[Any] = FP32) -> NDArray[Any]:
+        """The tensor `key` as `dtype`, in memory of its own. May be called from several threads."""
         info = self.tensors[key]
-        values = _aligned(info.elements * 4)
+        values = _aligned(info.elements * dtype.itemsize)
         with self.path.open("rb", buffering=0) as file:
-            if info.dtype == "F32":
+            if FLOAT_DTYPES.get(info.dtype) == dtype:
                 self._fill(file, values, info.start, key)
             else:
-                self._convert(file, values.view(np.float32), info, key)
-        return values.view(np.float32).reshape(info.shape)
+                self._convert(file, values.view(dtype), info, key)
+        return values.view(dtype).reshape(info.shape)
 
-    def _convert(self, file: BinaryIO, values: NDArray[np.float32], info: TensorInfo, key: str) -> None:
-        """Read and upcast piece by piece, so that a piece is still in the cache when it is converted."""
+    def _convert(self, file: BinaryIO, values: NDArray[Any], info: TensorInfo, key: str) -> None:
+        """Read and convert piece by piece, so that a piece is still in the cache when it is converted."""
         width = _WIDTHS[info.dtype]
         piece = np.empty(min(_PIECE_ELEMENTS, max(1, info.elements)) * width, np.uint8)
         for first in range(0, info.elements, _PIECE_ELEMENTS):
             target = values[first : first + _PIECE_ELEMENTS]
             raw = piece[: target.size * width]
             self._fill(file, raw, info.start + first * width, key)
-            _upcast(raw, info.dtype, target)
+            _cast(raw, info.dtype, target)
 
     def _fill(self, file: BinaryIO, target: NDArray[np.uint8], start: int, key: str) -> None:
         left = memoryview(target.data)
@@ -108,13 +109,13 @@ class TensorFile:
             left, start = left[count:], start + count
 
 
-def _upcast(raw: NDArray[np.uint8], dtype: str, target: NDArray[np.float32]) -> None:
-    if dtype == "BF16":  # the upper half of an FP32; a shift is faster than a cast
+def _cast(raw: NDArray[np.uint8], dtype: str, target: NDArray[Any]) -> None:
+    if dtype == "BF16" and target.dtype == FP32:  # the upper half of an FP32; a shift is faster than a cast
         bits = target.view(np.uint32)
         np.copyto(bits, raw.view(np.uint16))
         np.left_shift(bits, 16, out=bits)
     else:
-        np.copyto(target, raw.view(FLOAT_DTYPES[dtype]), casting="same_kind")
+        np.copyto(target, raw.view(FLOAT_DTYPES[dtype]), casting="unsafe")
 
 
 def _read_header(file: BinaryIO, name: str) -> tuple[dict[str, Any], int]:

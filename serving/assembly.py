@@ -15,6 +15,7 @@ from checkpoints.golden import Reference, References
 from checkpoints.hub import Hub
 from checkpoints.models import ServedModel, build_model
 from checkpoints.package import LoadedPackage, Verified, load, resolve, verify
+from checkpoints.placing import Place, check_split, mesh_of
 from serving.config import ModelEntry, PackageSources
 from serving.devices import DeviceMissing, Placement, place
 from serving.loaded import LoadedModel, Provenance, Report, TokenSide
@@ -36,7 +37,10 @@ from vela_jax.text.tokenizer import TokenizerError
 
 GIB: Final = 2**30
 SPARE_GIB: Final = 2.0  # activations and compiled code beside the weights (runtime rules, section 8)
-PARAMETER_BYTES: Final = 4  # FP32
+RELEASED: Final = "float32"
+DTYPES: Final = {RELEASED: "fp32", "bfloat16": "bf16-autocast/fp32-heads"}
+"""What the card says of a model's precision (Vela 2.0 format, section 11.6)."""
+PARAMETER_BYTES: Final = {RELEASED: 4, "bfloat16": 2}
 ENGINE: Final = "jax"
 TOKENIZER_STAGE: Final = "checking the tokenizer"
 WARM_STAGE: Final = "compiling and probing buckets"
@@ -72,18 +76,19 @@ class Assembler:
 
         Raises one of FINAL_FAILURES for what is wrong for good, anything else for what may pass.
         """
-        placement = place(entry.device)
         args = read_engine_args(entry.engine_args, self.engine_args)
+        placement = place(entry.device, args.devices)
         hub = Hub(self.sources.cache_dir, self.sources.offline)
         package = resolve(entry.model, revision=entry.revision, hub=hub, progress=report)
         verified = verify(package, entry.options, self.sources.accepted_licences, report)
-        _require_budget(entry, verified)
-        loaded = load(verified, placement.device, report)
+        _require_runnable(verified, args)
+        _require_budget(entry, verified, args)
+        loaded = load(verified, _place(placement), report, args.dtype)
         report(TOKENIZER_STAGE, 0, 0)
         model = build_model(loaded, placement.device.platform)
         if isinstance(loaded.spec, GeneratorSpec):
             return _join_generator(model, loaded, loaded.spec, placement)
-        return self._join(model, loaded, args, placement, self._reference(entry, loaded, placement))
+        return self._join(model, loaded, args, placement, self._reference(entry, loaded, args, placement))
 
     def _join(
         self,
@@ -102,7 +107,7 @@ class Assembler:
         return LoadedModel(
             model=model,
             engine=engine,
-            description=model.describe(),
+            description=msgspec.structs.replace(model.describe(), dtype=DTYPES[args.dtype]),
             provenance=_provenance(loaded),
             accelerator=placement.accelerator,
             accelerator_validated=placement.validated,
@@ -120,9 +125,11 @@ class Assembler:
             reference=reference,
         )
 
-    def _reference(self, entry: ModelEntry, loaded: LoadedPackage, placement: Placement) -> Reference | None:
-        """The recorded answers of the package as released: one whose options change them has none."""
-        if not answers_as_released(entry.options):
+    def _reference(
+        self, entry: ModelEntry, loaded: LoadedPackage, args: EngineArgs, placement: Placement
+    ) -> Reference | None:
+        """The recorded answers of the package as released: where options or precision change them there are none."""
+        if not answers_as_released(entry.options) or args.dtype != RELEASED:
             return None
         references = References.read(self.sources.golden_files)
         return references.find(loaded.provenance.model_sha256, placement.accelerator)
@@ -134,6 +141,7 @@ class Assembler:
         shapes = {"length_buckets": args.length_buckets, "row_buckets": args.row_buckets}
         tokens = args.batch_tokens(placement.device.platform)
         key = {"model": loaded.provenance.model_sha256, "batch_tokens": tokens, **shapes}
+        key |= {"dtype": args.dtype, "devices": args.devices}
         return ClassRecords(self.records, {**host_facts(placement.device), **msgspec.to_builtins(key)})
 
 
@@ -197,10 +205,26 @@ def _date_of(*candidates: Path) -> str:
     return datetime.fromtimestamp(path.stat().st_mtime, tz=UTC).strftime("%Y-%m-%d")
 
 
-def _require_budget(entry: ModelEntry, verified: Verified) -> None:
+def _place(placement: Placement) -> Place:
+    return mesh_of(placement.devices) if len(placement.devices) > 1 else placement.device
+
+
+def _require_runnable(verified: Verified, args: EngineArgs) -> None:
+    """Refuse settings that the model cannot run with."""
+    reading = verified.reading
+    if isinstance(reading.spec, GeneratorSpec) and (args.dtype != RELEASED or args.devices > 1):
+        raise ValueError(
+            f"engine_args: {verified.provenance.name} generates text, which runs in {RELEASED} on one device: "
+            "leave dtype and mesh out"
+        )
+    if args.devices > 1:
+        check_split(reading.model_type, reading.backbone, args.devices)
+
+
+def _require_budget(entry: ModelEntry, verified: Verified, args: EngineArgs) -> None:
     if entry.memory_budget_gib is None:
         return
-    needed = verified.provenance.parameters * PARAMETER_BYTES / GIB + SPARE_GIB
+    needed = verified.provenance.parameters * PARAMETER_BYTES[args.dtype] / GIB + SPARE_GIB
     if needed > entry.memory_budget_gib:
         raise MemoryBudgetExceeded(
             f"{verified.provenance.name} is estimated to need {needed:.2f} GiB, the memory budget is "

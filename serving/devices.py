@@ -22,11 +22,16 @@ class DeviceMissing(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The device a model runs on; `label` is what the card and the metrics call it."""
+    """The devices a model runs on, mostly one; `label` is what the card and the metrics call them."""
 
     accelerator: str
     label: str
-    device: jax.Device
+    devices: tuple[jax.Device, ...]
+
+    @property
+    def device(self) -> jax.Device:
+        """The first device."""
+        return self.devices[0]
 
     @property
     def validated(self) -> bool:
@@ -46,18 +51,29 @@ def check_device(text: str) -> tuple[str, int | None]:
     return name, None if index is None else int(index)
 
 
-def place(text: str) -> Placement:
-    """Choose the device for what the operator wrote. Raises ValueError, or DeviceMissing when the host lacks it."""
+def place(text: str, count: int = 1) -> Placement:
+    """Choose the device for what the operator wrote, and those behind it where a model needs several.
+
+    Raises ValueError, or DeviceMissing when the host lacks them.
+    """
     name, index = check_device(text)
     available = available_devices()
     if name == AUTO:
-        return next(_placements(each, available[each])[0] for each in ACCELERATORS if available[each])
-    found = _placements(name, available[name])
-    if (index or 0) >= len(found):
+        name = next(each for each in ACCELERATORS if available[each])
+    first, found = index or 0, available[name]
+    if first >= len(found):
         raise DeviceMissing(
             f"this host has no device {text!r}; it has {', '.join(labels(available)) or 'none that can be used'}"
         )
-    return found[index or 0]
+    if first + count > len(found):
+        raise DeviceMissing(
+            f"engine_args.mesh asks for {count} devices, this host has {len(found) - first} from {_label(name, first)} "
+            "on: split the model over fewer"
+        )
+    label = _label(name, first)
+    if count > 1 and name != "cpu":
+        label = f"{label}-{first + count - 1}"
+    return Placement(name, label, tuple(found[first : first + count]))
 
 
 def available_devices() -> Mapping[str, Sequence[jax.Device]]:
@@ -67,7 +83,7 @@ def available_devices() -> Mapping[str, Sequence[jax.Device]]:
 
 def labels(available: Mapping[str, Sequence[jax.Device]]) -> list[str]:
     """Labels of the devices, those that `auto` tries first in front."""
-    return [each.label for name, devices in available.items() for each in _placements(name, devices)]
+    return [_label(name, index) for name, devices in available.items() for index in range(len(devices))]
 
 
 def survey() -> dict[str, Any]:
@@ -76,10 +92,8 @@ def survey() -> dict[str, Any]:
     return {AUTO: found[0] if found else None, "devices": found}
 
 
-def _placements(name: str, devices: Sequence[jax.Device]) -> list[Placement]:
-    return [
-        Placement(name, name if name == "cpu" else f"{name}:{index}", device) for index, device in enumerate(devices)
-    ]
+def _label(name: str, index: int) -> str:
+    return name if name == "cpu" else f"{name}:{index}"
 
 
 def _devices(name: str) -> Sequence[jax.Device]:

@@ -14,13 +14,27 @@ BATCH_TOKENS: Final[Mapping[str, int]] = {"cpu": 1024}
 LARGEST_BATCH: Final = 65536
 
 
+Precision = Literal["float32", "bfloat16"]
+
+
+class MeshArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Over how many devices a model is split: `tensor` of them hold the heads and channels of every layer."""
+
+    tensor: int = 1
+
+    def __post_init__(self) -> None:
+        if self.tensor < 1:
+            raise ValueError(f"tensor must be at least 1, got {self.tensor}")
+
+
 class EngineArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Settings that decide speed and numerics, never what is answered.
 
     `exact` runs rows together only where the probe proved on this host that they keep their bits. `throughput`
     runs rows of one length bucket together without a proof. `warmup` lists the lengths whose buckets are ready
     before the model is; `background` those that follow while it serves. `max_batch_tokens` bounds the padded tokens
-    of a forward; null means what suits the device.
+    of a forward; null means what suits the device. `dtype` is that of a backbone's kernels and token tables: released
+    answers need float32, bfloat16 halves their memory. `mesh` splits them over devices; null means one device.
     """
 
     batching: Literal["exact", "throughput"] = "exact"
@@ -29,6 +43,8 @@ class EngineArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     max_batch_tokens: int | None = None
     warmup: tuple[int, ...] = (16, 32, 64, 128)
     background: tuple[int, ...] = (48, 96, 192, 256, 384, 512)
+    dtype: Precision = "float32"
+    mesh: MeshArgs | None = None
 
     def __post_init__(self) -> None:
         Ladder(self.length_buckets)
@@ -41,8 +57,13 @@ class EngineArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
     @property
     def numerics(self) -> Literal["exact", "approximate"]:
-        """Whether other rows of a forward can change an answer by rounding."""
-        return "exact" if self.batching == "exact" else "approximate"
+        """`exact` where no other row of a forward can change an answer, at the precision of the release."""
+        return "exact" if self.batching == "exact" and self.dtype == "float32" else "approximate"
+
+    @property
+    def devices(self) -> int:
+        """How many devices hold the model."""
+        return 1 if self.mesh is None else self.mesh.tensor
 
     def batch_tokens(self, platform: str) -> int:
         """Padded tokens of one forward on a platform."""

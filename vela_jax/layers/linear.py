@@ -1,4 +1,7 @@
-"""Dense products: kernels as checkpoints store them, tokens flattened, so that bits depend least on the row count."""
+"""Dense products: kernels as checkpoints store them, tokens flattened, so that bits depend least on the row count.
+
+Kernels and tables may be BF16: tokens are then rounded to BF16 for the product, and sums and results stay FP32.
+"""
 
 from __future__ import annotations
 
@@ -24,19 +27,19 @@ def normal_param(rngs: nnx.Rngs, shape: tuple[int, ...], dtype: DTypeLike = jnp.
 
 
 def product(x: Float[jax.Array, "M D"], weight: Float[jax.Array, "F D"]) -> Float[jax.Array, "M F"]:
-    """x times the transposed weight, in full FP32 on every device.
+    """x times the transposed weight, in full FP32 on every device; of a BF16 weight, BF16 products summed in FP32.
 
     A lone row is computed beside a row of zeros: a matrix-vector product sums in another order than a
     matrix product, and the row would get other bits than in a batch. The barrier keeps the compiler from
     seeing that one of the two rows is never read. A lone output is multiplied and summed for the same reason.
     """
     if weight.shape[0] == 1:
-        return jnp.sum(x * weight, axis=-1, keepdims=True)
+        return jnp.sum(x * weight.astype(x.dtype), axis=-1, keepdims=True)
     if x.shape[0] == 1:
         both = lax.optimization_barrier(jnp.concatenate([x, jnp.zeros_like(x)]))
         lone: jax.Array = lax.optimization_barrier(product(both, weight))[:1]
         return lone
-    return lax.dot_general(x, weight, (((1,), (1,)), ((), ())), precision=lax.Precision.HIGHEST)
+    return _dot(x.astype(weight.dtype), weight)
 
 
 def token_product(x: Float[jax.Array, "B S D"], weight: Float[jax.Array, "F D"]) -> Float[jax.Array, "M F"]:
@@ -57,9 +60,14 @@ def token_product(x: Float[jax.Array, "B S D"], weight: Float[jax.Array, "F D"])
 
 def _kernel_first(x: jax.Array, weight: jax.Array) -> jax.Array:
     """(W x^T)^T; the barrier keeps the compiler from exchanging the factors again."""
-    y = lax.dot_general(weight, x, (((1,), (1,)), ((), ())), precision=lax.Precision.HIGHEST)
-    transposed: jax.Array = lax.optimization_barrier(y)
+    transposed: jax.Array = lax.optimization_barrier(_dot(weight, x.astype(weight.dtype)))
     return transposed.T
+
+
+def _dot(a: jax.Array, b: jax.Array) -> jax.Array:
+    """Products over the last axes, in FP32."""
+    dimensions = (((1,), (1,)), ((), ()))
+    return lax.dot_general(a, b, dimensions, precision=lax.Precision.HIGHEST, preferred_element_type=jnp.float32)
 
 
 class Linear(nnx.Module):
@@ -86,4 +94,5 @@ class Embedding(nnx.Module):
 
     def __call__(self, ids: Int32[jax.Array, "B S"]) -> Float[jax.Array, "B S D"]:
         """The vectors of ids; an id beyond the table reads as NaN, so that a wrong id is seen and never answered."""
-        return jnp.take(self.weight[...], ids, axis=0, mode="fill", fill_value=jnp.nan)
+        vectors = jnp.take(self.weight[...], ids, axis=0, mode="fill", fill_value=jnp.nan)
+        return vectors.astype(jnp.float32)
