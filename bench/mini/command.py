@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 
+from bench.mini.encoders import command as encoders
+from bench.mini.encoders.run import ENCODERS
 from bench.mini.evaluation import Evaluation, fit, judge
-from bench.mini.package import DTYPES, write_package
+from bench.mini.package import write_package
+from bench.mini.progress import progress_bar, until
 from bench.mini.run import open_run, trained
 from bench.mini.tasks.mixture import held
 from bench.mini.training.rows import KINDS
 from bench.mini.training.trainer import Progress, Recipe
+from bench.mini.weights import DTYPES
 
 HOME: Final = Path("bench/results/mini")
+DECISION: Final = "decision"
+_NAME: Final = "Vela-Mini-Decision"
+_STEPS: Final = 6000
+_LEARNING_RATE: Final = 4e-4
 _SHARE_DISTILLED: Final = 0.25
 _JUDGED: Final = 1200
 _FITTED: Final = 600
@@ -37,14 +41,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, (text, declare, _) in COMMANDS.items():
         declare(commands.add_parser(name, help=text, description=text, allow_abbrev=False))
     given = parser.parse_args(arguments)
+    _check(parser, given)
     COMMANDS[given.what][2](given, Console())
     return 0
 
 
+def _check(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
+    """Refuse options that the chosen model does not have."""
+    model, values = getattr(given, "model", DECISION), vars(given)
+    if model == DECISION and values.get("figures"):
+        parser.error("--figures is for the encoders: the decision model's package has no card")
+    if model != DECISION and (values.get("cases") or values.get("name")):
+        parser.error(f"--cases and --name are for the decision model, not for {model}")
+
+
 def _add_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", choices=(DECISION, *ENCODERS), default=DECISION, help="which one (default decision)")
     parser.add_argument("--home", type=Path, default=HOME, help=f"folder of the run (default {HOME})")
-    parser.add_argument("--steps", type=int, default=6000, help="optimizer steps of the whole run (default 6000)")
-    parser.add_argument("--learning-rate", type=float, default=4e-4, help="highest step size (default 4e-4)")
+    parser.add_argument("--steps", type=int, help="optimizer steps of the whole run (default: the model's own)")
+    parser.add_argument("--learning-rate", type=float, help="highest step size (default: the model's own)")
     parser.add_argument("--seed", type=int, default=0)
 
 
@@ -61,7 +76,8 @@ def _add_judge(parser: argparse.ArgumentParser) -> None:
 def _add_export(parser: argparse.ArgumentParser) -> None:
     _add_run(parser)
     parser.add_argument("output", type=Path, help="folder of the package, which is made")
-    parser.add_argument("--name", default="Vela-Mini-Decision")
+    parser.add_argument("--name", help="name of a decision model (default Vela-Mini-Decision)")
+    parser.add_argument("--figures", type=Path, metavar="FILE", help="what `judge` printed, for an encoder's card")
     parser.add_argument("--dtype", choices=sorted(DTYPES), default="BF16")
 
 
@@ -72,34 +88,41 @@ def _add_cases(parser: argparse.ArgumentParser) -> None:
 
 
 def _recipe(given: argparse.Namespace) -> Recipe:
-    distilled = round(given.steps * _SHARE_DISTILLED)
-    return Recipe(steps=given.steps, distilled_steps=distilled, learning_rate=given.learning_rate)
+    steps = _STEPS if given.steps is None else given.steps
+    rate = _LEARNING_RATE if given.learning_rate is None else given.learning_rate
+    return Recipe(steps=steps, distilled_steps=round(steps * _SHARE_DISTILLED), learning_rate=rate)
 
 
 def _train(given: argparse.Namespace, console: Console) -> None:
-    run = open_run(given.home, _recipe(given), given.seed)
-    until = None if given.minutes is None else time.monotonic() + 60 * given.minutes
-    with _bar(console, given.steps, run.trainer.place.step) as report:
-        run.trainer.run(run.chunks, report, until)
-    console.print(f"{run.trainer.place.step} of {given.steps} steps done; the run lies in {given.home}")
+    if given.model != DECISION:
+        return encoders.train(given, console)
+    recipe = _recipe(given)
+    run = open_run(given.home, recipe, given.seed)
+    with progress_bar(console, recipe.steps, run.trainer.place.step, _shown) as report:
+        run.trainer.run(run.chunks, report, until(given.minutes))
+    return console.print(f"{run.trainer.place.step} of {recipe.steps} steps done; the run lies in {given.home}")
 
 
 def _judge(given: argparse.Namespace, console: Console) -> None:
+    if given.model != DECISION:
+        return encoders.judge(given, console)
     student, start = trained(given.home, _recipe(given), given.seed)
     evaluation = Evaluation(student, start.tokenizer, start.special)
     fitted = fit(evaluation.ask(_held_cases(_FITTED, _FIT_SEED)))
     cases = _held_cases(_JUDGED, _JUDGE_SEED) if given.cases is None else _read_cases(given.cases)
-    console.print_json(
+    return console.print_json(
         data={"calibration": fitted.members(), "figures": judge(evaluation.ask(cases), fitted).rounded()}
     )
 
 
 def _export(given: argparse.Namespace, console: Console) -> None:
+    if given.model != DECISION:
+        return encoders.export(given, console)
     student, start = trained(given.home, _recipe(given), given.seed)
     fitted = fit(Evaluation(student, start.tokenizer, start.special).ask(_held_cases(_FITTED, _FIT_SEED)))
-    write_package(given.output, given.name, student, start.cut, fitted, given.dtype)
+    write_package(given.output, given.name or _NAME, student, start.cut, fitted, given.dtype)
     size = sum(path.stat().st_size for path in given.output.iterdir())
-    console.print(f"wrote {given.output}: {size / 1e6:.1f} MB")
+    return console.print(f"wrote {given.output}: {size / 1e6:.1f} MB")
 
 
 def _cases(given: argparse.Namespace, console: Console) -> None:
@@ -117,24 +140,6 @@ def _read_cases(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
-@contextmanager
-def _bar(console: Console, steps: int, done: int) -> Iterator[Callable[[Progress], None]]:
-    columns = (
-        TextColumn("train"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[losses]}"),
-    )
-    with Bar(*columns, console=console) as bar:
-        task = bar.add_task("train", total=steps, completed=done, losses="")
-
-        def report(progress: Progress) -> None:
-            bar.update(task, completed=progress.step, losses=_shown(progress))
-
-        yield report
-
-
 def _shown(progress: Progress) -> str:
     found = progress.losses
     kinds = " ".join(f"{kind} {value:.2f}" for kind, value in zip(KINDS, found.by_kind.tolist(), strict=True))
@@ -145,7 +150,7 @@ COMMANDS: Final[
     Mapping[str, tuple[str, Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace, Console], None]]]
 ] = MappingProxyType(
     {
-        "train": ("Train the decision model, or go on with it.", _add_train, _train),
+        "train": ("Train a model, or go on with it.", _add_train, _train),
         "judge": ("Measure a trained model on what it was not trained on.", _add_judge, _judge),
         "export": ("Write a trained model as a package.", _add_export, _export),
         "cases": ("Write held-out examples as a file of cases.", _add_cases, _cases),

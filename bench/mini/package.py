@@ -9,21 +9,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-import ml_dtypes
-import numpy as np
-from flax import nnx
-from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
 from bench.mini.calibration import Fitted
 from bench.mini.student import Student
 from bench.mini.texts.sources import SOURCES
 from bench.mini.vocabulary import BEGIN, END, PAD, Cut
-from checkpoints.keymaps import MARKED_ENCODERS, Transform
+from bench.mini.weights import DTYPES, stored
+from checkpoints.keymaps import MARKED_ENCODERS
 from vela_jax.backbones.bert import BertConfig
 from vela_jax.families.vela2.encoder_layout import MARKERS
 
-DTYPES: Final = {"BF16": np.dtype(ml_dtypes.bfloat16), "F16": np.dtype(np.float16), "F32": np.dtype(np.float32)}
 WINDOW_OVERLAP: Final = 64
 KEY_MAP: Final = MARKED_ENCODERS["bert"]
 """Names of the tensors on disk."""
@@ -36,46 +32,13 @@ def write_package(directory: Path, name: str, student: Student, cut: Cut, fitted
     if directory.exists() and any(directory.iterdir()):
         raise ValueError(f"{directory} is not empty: choose another one")
     directory.mkdir(parents=True, exist_ok=True)
-    save_file(stored(student, dtype), directory / "model.safetensors", metadata={"format": "pt"})
+    save_file(stored(student, KEY_MAP, dtype), directory / "model.safetensors", metadata={"format": "pt"})
     (directory / "tokenizer.json").write_text(cut.tokenizer, encoding="utf-8")
     _write_json(directory / "config.json", _config(name, student, cut))
     _write_json(directory / "calibration.json", fitted.members())
     (directory / "NOTICE").write_text(_notice(), encoding="utf-8")
     _write_sums(directory, ("calibration.json", "config.json", "model.safetensors", "tokenizer.json"))
     return directory
-
-
-def stored(student: Student, dtype: str = "F32") -> dict[str, NDArray[Any]]:
-    """The tensors of a student by their names on disk."""
-    found = {}
-    for path, leaf in nnx.to_flat_state(nnx.state(student, nnx.Param)):
-        key, transform = _key(path)
-        values = np.asarray(leaf[...], np.float32)
-        found[key] = (values[None] if transform is Transform.ONLY_ROW else values).astype(DTYPES[dtype])
-    return found
-
-
-def _key(path: tuple[Any, ...]) -> tuple[str, Transform]:
-    """The name of the tensor that fills a leaf."""
-    for rule in KEY_MAP.rules:
-        numbers = _numbers(rule.path, path)
-        if numbers is not None:
-            return rule.key.format(**numbers), rule.transform
-    raise KeyError(f"no tensor fills {'.'.join(map(str, path))}")
-
-
-def _numbers(pattern: Iterable[str], path: tuple[Any, ...]) -> dict[str, int] | None:
-    """The numbers that a pattern's parts in braces stand for in a path that it fits."""
-    parts = tuple(pattern)
-    if len(parts) != len(path):
-        return None
-    found: dict[str, int] = {}
-    for part, each in zip(parts, path, strict=True):
-        if part.startswith("{") and isinstance(each, int):
-            found[part[1:-1]] = each
-        elif part != each:
-            return None
-    return found
 
 
 def _config(name: str, student: Student, cut: Cut) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from bench.mini.texts.dictionary import entries
 from bench.mini.texts.split import Split
 from bench.mini.training.chunks import Chunks
 from bench.mini.training.rows import RowMaker
-from bench.mini.training.trainer import Recipe, Trainer
+from bench.mini.training.trainer import Recipe, Trainer, decision_loss
 from bench.mini.vocabulary import BEGIN, END, Cut, cut
 from checkpoints.package import LoadedPackage
 from vela_jax.families.vela2.encoder_layout import MARKERS, EncoderIds
@@ -57,7 +57,7 @@ class Run:
     """A run: its trainer, and what its batches are made with."""
 
     start: Start
-    trainer: Trainer
+    trainer: Trainer[Student]
     chunks: Chunks
 
 
@@ -67,13 +67,13 @@ def open_run(home: Path, recipe: Recipe, seed: int = 0, loaded: LoadedPackage | 
     start = _read_start(home / _START) or _make_start(home / _START, teacher, seed)
     student = make_student(teacher.backbone, start.cut, start.projection, seed)
     chunks = Chunks(RowMaker(start.tokenizer, start.special), teacher, start.projection, seed)
-    return Run(start, Trainer(student, recipe, home), chunks)
+    return Run(start, Trainer(student, recipe, home, decision_loss), chunks)
 
 
 def trained(home: Path, recipe: Recipe, seed: int = 0) -> tuple[Student, Start]:
     """The student of a folder as its run left it."""
     run = open_run(home, recipe, seed)
-    return run.trainer.student(), run.start
+    return run.trainer.network(), run.start
 
 
 def _make_start(path: Path, teacher: Teacher, seed: int) -> Start:

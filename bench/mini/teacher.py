@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from bench.mini.training.shapes import batches, padded
 from bench.mini.vocabulary import BEGIN, END
-from checkpoints.embedded import DEFAULT
 from checkpoints.package import LoadedPackage, load, resolve, verify
+from checkpoints.tables.embedded import MINILM
 from vela_jax.layers.attention import real_tokens
 
 Vectors = NDArray[np.float32]
 _KEY_BYTES: Final = 16
 _MOST_TOKENS: Final = 126
+_PIECES_AT_ONCE: Final = 500
 _KEPT_AT_ONCE: Final = 2048  # texts, so that a run that ends early has not worked in vain
 
 
@@ -56,13 +57,17 @@ class Teacher:
 
     def piece_vectors(self, pieces: Sequence[int]) -> Vectors:
         """One vector a piece of its vocabulary, read as a text of its own. They are not kept."""
-        return self._forwarded([np.array([self._begin, piece, self._end], np.int32) for piece in pieces])
+        rows = np.array([[self._begin, piece, self._end] for piece in pieces], np.int32)
+        found = []
+        for start in range(0, len(rows), _PIECES_AT_ONCE):
+            part = rows[start : start + _PIECES_AT_ONCE]
+            lengths = np.full(len(part), part.shape[1], np.int32)
+            found.append(np.asarray(self._forward(self._loaded.graphdef, self._loaded.params, part, lengths)))
+        return np.concatenate(found)
 
     def _compute(self, texts: Sequence[str]) -> Vectors:
-        return self._forwarded([self._ids(text) for text in texts])
-
-    def _forwarded(self, ids: Sequence[NDArray[np.int32]]) -> Vectors:
-        found = np.zeros((len(ids), self.width), np.float32)
+        ids = [self._ids(text) for text in texts]
+        found = np.zeros((len(texts), self.width), np.float32)
         for batch in batches([len(each) for each in ids]):
             rows, lengths = padded([ids[index] for index in batch.indices], batch)
             out = self._forward(self._loaded.graphdef, self._loaded.params, rows, lengths)
@@ -76,7 +81,7 @@ class Teacher:
 
 def load_teacher() -> LoadedPackage:
     """The embedded model. Raises PackageError with the command to run where it is not installed."""
-    return load(verify(resolve(DEFAULT.name)))
+    return load(verify(resolve(MINILM.name)))
 
 
 def _forward(graphdef: Any, params: Any, ids: jax.Array, lengths: jax.Array) -> jax.Array:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -16,18 +16,50 @@ import optax
 from flax import nnx
 
 from bench.mini.student import Student
-from bench.mini.training.chunks import Chunks
 from bench.mini.training.losses import Batch, Losses, losses
 from bench.mini.training.saved import Place, restore, save
 
+Network = TypeVar("Network", bound=nnx.Module)
+Loss = Callable[[Any, Any, jax.Array], tuple[jax.Array, Any]]
+"""Of a network, a batch and weights: the loss, and what is reported of it."""
 CHECKPOINT: Final = "run.npz"
 _CLIP: Final = 1.0
 _WARM_SHARE: Final = 0.03
 
 
+class Source(Protocol):
+    """Where batches come from."""
+
+    def batches(self, chunk: int) -> Iterator[Any]:
+        """The batches of a chunk, the same each time; each has `lengths` [B], 0 for an absent row."""
+
+
+class Schedule(Protocol):
+    """What a run is: its steps and its step size."""
+
+    @property
+    def steps(self) -> int:
+        """Steps of the whole run."""
+
+    @property
+    def learning_rate(self) -> float:
+        """Highest step size."""
+
+    @property
+    def weight_decay(self) -> float:
+        """Of kernels."""
+
+    @property
+    def save_every(self) -> int:
+        """Steps between checkpoints."""
+
+    def weights(self, step: int, /) -> tuple[float, ...]:
+        """What the parts of the loss weigh at a step."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """What a run is: its steps, its step size, and how much it learns from the teacher.
+    """The schedule of the decision model, and how much it learns from the teacher.
 
     For the first `distilled_steps` the teacher teaches, and labels with `early_weight`; from there on labels do, and
     the teacher with `distilled_weight`.
@@ -41,24 +73,28 @@ class Recipe:
     weight_decay: float = 0.01
     save_every: int = 100
 
+    def weights(self, step: int) -> tuple[float, float]:
+        """Of labels, and of the teacher."""
+        return (self.early_weight, 1.0) if step < self.distilled_steps else (1.0, self.distilled_weight)
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
     """What a run reports after each step."""
 
     step: int
-    losses: Losses
+    losses: Any
     rows: int
     seconds: float  # of the step, making its batch included
 
 
-class Trainer:
-    """One run of one student. `home` holds its checkpoint."""
+class Trainer(Generic[Network]):
+    """One run of one network. `home` holds its checkpoint."""
 
-    def __init__(self, student: Student, recipe: Recipe, home: Path) -> None:
+    def __init__(self, network: Network, recipe: Schedule, home: Path, loss: Loss) -> None:
         self._recipe = recipe
         self._path = home / CHECKPOINT
-        self.graphdef, params = nnx.split(student)
+        self.graphdef, params = nnx.split(network)
         params = jax.tree.map(jnp.copy, params)  # they are given away step by step, and some are the teacher's
         self._optimizer = _optimizer(recipe)
         state = (params, self._optimizer.init(params))
@@ -66,9 +102,9 @@ class Trainer:
         if self._path.is_file():
             state, self.place = restore(self._path, state)
         self.params, self._moments = state
-        self._step = jax.jit(partial(_step, self.graphdef, self._optimizer), donate_argnums=(0, 1))
+        self._step = jax.jit(partial(_step, self.graphdef, self._optimizer, loss), donate_argnums=(0, 1))
 
-    def run(self, chunks: Chunks, report: Callable[[Progress], None], until: float | None = None) -> None:
+    def run(self, chunks: Source, report: Callable[[Progress], None], until: float | None = None) -> None:
         """Train to the last step, or to the time `until` (of `time.monotonic`); saves now and then and at the end."""
         steps = self._recipe.steps
         for chunk in itertools.count(self.place.chunk):
@@ -82,32 +118,35 @@ class Trainer:
                     return
                 found = self._advance(batch)
                 self.place = Place(self.place.step + 1, chunk, number + 1)
-                jax.block_until_ready(found.supervised)
+                jax.block_until_ready(found)
                 now = time.monotonic()
                 report(Progress(self.place.step, found, int((batch.lengths > 0).sum()), now - start))
                 start = now
                 if self.place.step % self._recipe.save_every == 0:
                     self.save()
 
-    def student(self) -> Student:
-        """The student as it is now."""
-        merged: Student = nnx.merge(self.graphdef, self.params)
+    def network(self) -> Network:
+        """The network as it is now."""
+        merged: Network = nnx.merge(self.graphdef, self.params)
         return merged
 
     def save(self) -> None:
         """Write the checkpoint."""
         save(self._path, (self.params, self._moments), self.place)
 
-    def _advance(self, batch: Batch) -> Losses:
-        recipe = self._recipe
-        early = self.place.step < recipe.distilled_steps
-        weights = jnp.asarray((recipe.early_weight, 1.0) if early else (1.0, recipe.distilled_weight), jnp.float32)
+    def _advance(self, batch: Any) -> Any:
+        weights = jnp.asarray(self._recipe.weights(self.place.step), jnp.float32)
         self.params, self._moments, found = self._step(self.params, self._moments, batch, weights)
-        step_losses: Losses = found
-        return step_losses
+        return found
 
 
-def _optimizer(recipe: Recipe) -> Any:
+def decision_loss(student: Student, batch: Batch, weights: jax.Array) -> tuple[jax.Array, Losses]:
+    """The loss of the decision model."""
+    found = losses(student, batch)
+    return weights[0] * found.supervised + weights[1] * found.distilled, found
+
+
+def _optimizer(recipe: Schedule) -> Any:
     warm = max(1, round(recipe.steps * _WARM_SHARE))
     rate = optax.warmup_cosine_decay_schedule(0.0, recipe.learning_rate, warm, max(recipe.steps, warm + 1))
     adam = optax.adamw(rate, b2=0.98, weight_decay=recipe.weight_decay, mask=_kernels)
@@ -120,11 +159,10 @@ def _kernels(params: Any) -> Any:
 
 
 def _step(
-    graphdef: Any, optimizer: Any, params: Any, moments: Any, batch: Batch, weights: jax.Array
-) -> tuple[Any, Any, Losses]:
-    def total(params: Any) -> tuple[jax.Array, Losses]:
-        found = losses(nnx.merge(graphdef, params), batch)
-        return weights[0] * found.supervised + weights[1] * found.distilled, found
+    graphdef: Any, optimizer: Any, loss: Loss, params: Any, moments: Any, batch: Any, weights: jax.Array
+) -> tuple[Any, Any, Any]:
+    def total(params: Any) -> tuple[jax.Array, Any]:
+        return loss(nnx.merge(graphdef, params), batch, weights)
 
     (_, found), gradient = jax.value_and_grad(total, has_aux=True)(params)
     with jax.numpy_dtype_promotion("standard"):  # the library counts steps in integers

@@ -10,10 +10,11 @@ from flax import nnx
 
 from bench.mini.calibration import Fitted
 from bench.mini.evaluation import Evaluation, fit, judge
-from bench.mini.package import KEY_MAP, stored, write_package
+from bench.mini.package import KEY_MAP, write_package
 from bench.mini.run import Start
 from bench.mini.student import Student
 from bench.mini.tasks.mixture import held
+from bench.mini.weights import stored
 from checkpoints.files import PackageFolder
 from checkpoints.loading import Source, plan_fills, read_params
 from checkpoints.readers.calibration import read_calibration
@@ -47,7 +48,7 @@ def test_the_calibration_is_read_as_it_was_fitted(student: Student, start: Start
 
 
 def test_two_bytes_a_value(student: Student) -> None:
-    whole, half = (sum(each.nbytes for each in stored(student, dtype).values()) for dtype in ("F32", "BF16"))
+    whole, half = (sum(each.nbytes for each in stored(student, KEY_MAP, dtype).values()) for dtype in ("F32", "BF16"))
     assert whole == 2 * half
 
 

@@ -20,7 +20,7 @@ from bench.mini.training.losses import Batch, collate, losses, option_loss, word
 from bench.mini.training.rows import KINDS, MOST_OPTIONS, NO_LABEL, NOT_A_WORD, RowMaker, Target
 from bench.mini.training.saved import Place, restore, save
 from bench.mini.training.shapes import WIDTHS, Shape, batches, width_of
-from bench.mini.training.trainer import Progress, Recipe, Trainer
+from bench.mini.training.trainer import Progress, Recipe, Trainer, decision_loss
 
 
 def test_every_row_is_in_one_batch_that_is_wide_enough() -> None:
@@ -127,9 +127,9 @@ def test_a_run_taken_up_again_ends_as_one_that_was_not_left(
     recipe = Recipe(steps=4, distilled_steps=2, save_every=2)
     seen: list[Progress] = []
 
-    def trainer(name: str) -> Trainer:
+    def trainer(name: str) -> Trainer[Student]:
         student = make_student(teacher.backbone, start.cut, start.projection, layers=(0,))
-        return Trainer(student, recipe, tmp_path / name)
+        return Trainer(student, recipe, tmp_path / name, decision_loss)
 
     whole = trainer("whole")
     whole.run(chunks, seen.append)
@@ -161,7 +161,9 @@ def test_steps_lower_the_loss(maker: RowMaker, teacher: Teacher, start: Start, c
 
     seen: list[float] = []
     recipe = Recipe(steps=12, distilled_steps=0, learning_rate=1e-3)
-    Trainer(student, recipe, tmp_path).run(Same(), lambda progress: seen.append(float(progress.losses.supervised)))  # type: ignore[arg-type]
+    Trainer(student, recipe, tmp_path, decision_loss).run(
+        Same(), lambda progress: seen.append(float(progress.losses.supervised))
+    )
     assert seen[-1] < 0.5 * seen[0]
 
 
