@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
@@ -74,29 +74,56 @@ class Readout:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Prefix:
+    """Tokens that rows continue, each by itself. They are read once for all rows of a plan that have equal ones."""
+
+    ids: NDArray[np.int32]  # [S]
+    key: bytes = field(init=False)  # equal for equal ids
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", hashlib.sha256(self.ids.tobytes()).digest())
+
+    @property
+    def length(self) -> int:
+        """Tokens of the prefix."""
+        return int(self.ids.shape[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Row:
     """One tokenized input of the model, special tokens included, and the readout wanted of it.
 
-    `marks` tell a network that asks for them (`Network.marks`) what stands where in the row.
+    `marks` tell a network that asks for them (`Network.marks`) what stands where in the row. A row of a network that
+    reads prefixes (`Network.read_prefix`) has one; ids, marks and readouts are then of what follows it.
     """
 
     ids: NDArray[np.int32]  # [S]
     readout: Readout
     marks: NDArray[np.int32] | None = None  # [K S]
+    prefix: Prefix | None = None
 
     @property
     def length(self) -> int:
-        """Tokens of the row."""
+        """Tokens of the row, those of its prefix not among them."""
         return int(self.ids.shape[0])
 
     def input_bytes(self) -> bytes:
-        """Equal for rows of one model that have equal ids and marks."""
-        return self.ids.tobytes() if self.marks is None else self.ids.tobytes() + self.marks.tobytes()
+        """Equal for rows of one model that have equal prefixes, ids and marks."""
+        before = b"" if self.prefix is None else self.prefix.key
+        marks = b"" if self.marks is None else self.marks.tobytes()
+        return before + self.ids.tobytes() + marks
 
     def content_key(self) -> bytes:
-        """Equal for rows that have equal ids, marks and readouts: 32 bytes."""
+        """Equal for rows that have equal prefixes, ids, marks and readouts: 32 bytes."""
         label = f"{self.readout.name}\0{self.readout.depth}\0".encode()
         return hashlib.sha256(label + self.input_bytes()).digest()
+
+
+def tokens_of(rows: Iterable[Row]) -> int:
+    """Tokens that are read for rows, equal prefixes once."""
+    rows = list(rows)
+    prefixes = {row.prefix.key: row.prefix.length for row in rows if row.prefix is not None}
+    return sum(row.length for row in rows) + sum(prefixes.values())
 
 
 class Missing(Enum):
@@ -141,7 +168,8 @@ class Model(Protocol):
 class Batch:
     """Rows that run in one forward of `count` x `length` positions through `depth` layers.
 
-    `indices[i]` is the submitted row that reads slot `slots[i]`; equal rows share a slot.
+    `indices[i]` is the submitted row that reads slot `slots[i]`; equal rows share a slot. All continue one prefix or
+    none; the batch that is to read it counts its positions too.
     """
 
     indices: tuple[int, ...]
@@ -149,6 +177,12 @@ class Batch:
     count: int
     length: int
     depth: int
+    prefix: int = 0  # positions of the prefix, where it is read first
+
+    @property
+    def positions(self) -> int:
+        """Positions that the forward computes."""
+        return self.prefix + self.count * self.length
 
 
 class Engine(Protocol):

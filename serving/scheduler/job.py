@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from serving.errors import RequestFailed
-from vela_jax.contract import EXPIRED, Missing, Result, Row
+from vela_jax.contract import EXPIRED, Missing, Result, Row, tokens_of
 
 
 class Job:
@@ -21,7 +21,7 @@ class Job:
     def __init__(self, rows: Sequence[Row], deadline: float | None = None) -> None:
         self.rows = rows
         self.deadline = deadline
-        self.tokens = sum(row.length for row in rows)
+        self.tokens = tokens_of(rows)
         self.group = 0
         self.enqueued = 0.0
         self.finish = 0.0

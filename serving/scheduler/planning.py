@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from serving.scheduler.job import Job
-from vela_jax.contract import Batch, Engine, Row
+from vela_jax.contract import Batch, Engine, Row, tokens_of
 
 Owner = tuple[Job, int]
 """A job and the place of one of its rows."""
@@ -40,10 +40,9 @@ class Planned:
     @property
     def tokens(self) -> int:
         """Unpadded tokens that the forward reads; rows that share a slot count once."""
-        lengths = {
-            slot: self.rows[index].length for slot, index in zip(self.batch.slots, self.batch.indices, strict=True)
-        }
-        return sum(lengths.values())
+        slots = {slot: self.rows[index] for slot, index in zip(self.batch.slots, self.batch.indices, strict=True)}
+        own = sum(row.length for row in slots.values())
+        return tokens_of(slots.values()) if self.batch.prefix else own
 
 
 def plan(engine: Engine, owners: Sequence[Owner], sequence: Iterator[int]) -> list[Planned]:

@@ -291,7 +291,7 @@ class Scheduler:
         for job in planned.jobs:
             job.forwards.append((started, ended))
         batch, tokens = planned.batch, planned.tokens
-        padding = batch.count * batch.length - tokens
+        padding = batch.positions - tokens
         self._events.forward_done(Forward(ended - started, len(planned.owners), tokens, batch.length, padding))
         return ended - started
 

@@ -53,11 +53,11 @@ def test_a_damaged_record_is_ignored_and_rebuilt(
     [
         {"format": "bit-classes/0"},
         {"key": {"model": "b"}},
-        {"classes": {"x.2": {"members": [1]}}},
-        {"classes": {"16.2": {"members": [2]}}},
-        {"classes": {"16.2": {"members": [0]}}},
-        {"classes": {"16.2": {"members": [1], "rejected": [1]}}},
-        {"classes": {"16.2": {"members": []}}},
+        {"classes": {"x.2.0": {"members": [1]}}},
+        {"classes": {"16.2.0": {"members": [2]}}},
+        {"classes": {"16.2.0": {"members": [0]}}},
+        {"classes": {"16.2.0": {"members": [1], "rejected": [1]}}},
+        {"classes": {"16.2.0": {"members": []}}},
     ],
 )
 def test_a_record_that_makes_no_sense_is_ignored(tmp_path: Path, change: dict[str, object]) -> None:

@@ -320,6 +320,14 @@ def _keys_start(before: tuple[DeltaEnd | KeysValues, jax.Array] | None) -> tuple
     return before[0], before[1]
 
 
+def _with_room(end: DeltaEnd | KeysValues, room: int) -> DeltaEnd | KeysValues:
+    """Keys and values padded to `room` tokens."""
+    if isinstance(end, DeltaEnd):
+        return end
+    padding = ((0, 0), (0, 0), (0, room - end.k.shape[2]), (0, 0))
+    return KeysValues(jnp.pad(end.k, padding), jnp.pad(end.v, padding))
+
+
 class Qwen35(nnx.Module):
     """The decoder stack without output head. Attribute paths are the checkpoint's names."""
 
@@ -348,14 +356,17 @@ class Qwen35(nnx.Module):
             stream[i + 1] = x
         return {k: self.norm(stream[k]) if k == depth or final_norm_exits else stream[k] for k in sorted(set(exits))}
 
-    def read_prefix(self, ids: Int32[jax.Array, "1 S"], lengths: Int32[jax.Array, " 1"]) -> Prefix:
-        """Read the prefix of a tree: one row, padded at its end."""
+    def read_prefix(self, ids: Int32[jax.Array, "1 S"], lengths: Int32[jax.Array, " 1"], room: int) -> Prefix:
+        """Read the prefix of a tree: one row, padded at its end.
+
+        Keys and values get room for `room` tokens, so that branches of one shape continue prefixes of many lengths.
+        """
         table = self._table(ids.shape[1])
         x = self.embed_tokens(ids)
         ends = []
         for layer in self.layers:
             x, end = layer(x, lengths, table)
-            ends.append(end)
+            ends.append(_with_room(end, room))
         return Prefix(lengths[0], tuple(ends))
 
     def read_branches(

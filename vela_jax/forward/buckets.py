@@ -5,12 +5,15 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 LENGTHS = (
     *(16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 640, 768, 896, 1024, 1280, 1536, 1792, 2048),
     *(2560, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768),
 )
 COUNTS = (1, 2, 4, 8, 16, 32)
+ROOMS = (256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
+"""Room for the prefix of a row: coarse, since it multiplies the shapes of rows and costs them little time."""
 _FACTOR = 64  # of a number of tokens, from which on a CPU's code does not change
 
 
@@ -35,6 +38,17 @@ class Ladder:
         if place == len(self.sizes):
             raise ValueError(f"{value} is above the largest bucket, {self.largest}")
         return self.sizes[place]
+
+
+class Sizes(NamedTuple):
+    """What rows and prefixes are padded to when they are read, and prefixes when rows continue them."""
+
+    lengths: Ladder
+    rooms: Ladder
+
+    def room(self, prefix: int) -> int:
+        """Room for what is handed over by a prefix of so many tokens: it holds their bucket."""
+        return self.rooms.fit(self.lengths.fit(prefix))
 
 
 def length_ladder(max_length: int, lengths: Sequence[int] = LENGTHS) -> Ladder:

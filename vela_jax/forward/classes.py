@@ -11,14 +11,15 @@ from vela_jax.forward.probe import Bits, Prober
 
 
 class Bucket(NamedTuple):
-    """Padded length and depth: what a row's own length and readout decide."""
+    """Padded length and depth, and the room for a prefix: what a row and the length of its prefix decide."""
 
     length: int
     depth: int
+    room: int = 0  # none: rows without a prefix
 
     def shape(self, count: int) -> Shape:
         """The bucket with a row count."""
-        return Shape(count, self.length, self.depth)
+        return Shape(count, self.length, self.depth, self.room)
 
 
 class BitClass(msgspec.Struct, frozen=True):

@@ -10,6 +10,8 @@ import jax
 from flax import nnx
 
 Outputs = Mapping[str, jax.Array]
+State = Any
+"""What a prefix hands over to the rows that continue it: a tree of arrays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,10 @@ class Network:
     row), runs `depth` layers and gives the readouts found there by name, each [B ...] in float32. An id beyond the
     vocabulary reads as NaN, so that a row of such ids shows whether values leak between rows. A network with `marks`
     is called as `apply(params, ids, lengths, marks, depth)`, marks int32 [B K S] in the order of `marks`.
+
+    Rows of a network with `read_prefix` continue a prefix, each by itself: `read_prefix(params, ids, lengths, room)`
+    reads ids [1 S], S at most `room`, and hands over a state whose shapes follow from `room` alone; it is the argument
+    of `apply` behind `params`. Its integers are numbers of tokens.
     """
 
     apply: Callable[..., Outputs]
@@ -40,6 +46,7 @@ class Network:
     depths: tuple[int, ...]  # exits that requests can ask for; the last is the usual one
     per_token: frozenset[str] = frozenset()  # readouts with a token axis: [B S ...]
     marks: tuple[Mark, ...] = ()
+    read_prefix: Callable[..., State] | None = None
 
     @property
     def memory_bytes(self) -> int:
@@ -50,15 +57,26 @@ class Network:
 def pure_network(graphdef: Any, params: Any, max_length: int) -> Network:
     """A split module as the engine runs it: the graph is merged while tracing only.
 
-    The module has a `backbone` with a config, and the attributes `depths`, `per_token` and `marks` of its network.
+    The module has a `backbone` with a config, the attributes `depths`, `per_token` and `marks` of its network, and a
+    method `read_prefix` where its rows continue prefixes.
     """
 
     def apply(params: Any, *inputs: Any) -> Outputs:
         readouts: Outputs = nnx.merge(graphdef, params)(*inputs)
         return readouts
 
+    def read_prefix(params: Any, *inputs: Any) -> State:
+        return nnx.merge(graphdef, params).read_prefix(*inputs)
+
     module = nnx.merge(graphdef, params)
     vocab_size: int = module.backbone.config.vocab_size
     return Network(
-        apply, params, max_length, vocab_size, tuple(module.depths), frozenset(module.per_token), tuple(module.marks)
+        apply,
+        params,
+        max_length,
+        vocab_size,
+        tuple(module.depths),
+        frozenset(module.per_token),
+        tuple(module.marks),
+        read_prefix if hasattr(module, "read_prefix") else None,
     )

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 
 from vela_jax.forward.executables import Executables, Ids, Shape
-from vela_jax.forward.network import Network, Outputs
+from vela_jax.forward.network import Network, Outputs, State
 
 SEED: Final = 20260
 SPECIAL_IDS: Final = 5  # ids that tokenizers keep for special tokens
@@ -39,13 +43,25 @@ class Prober:
 
     def bits(self, shape: Shape) -> Bits | None:
         """Readouts of the targets in a compiled shape; None when they depend on place, company, call or instance."""
-        found = self._collect(shape, self._run_of(shape), {})
+        before = self._before(shape)
+        found = self._collect(shape, partial(self._executables.run, shape, *before), {})
         if found is None:
             return None
-        return self._collect(shape, self._executables.second_instance(shape), found)
+        return self._collect(shape, partial(self._executables.second_instance(shape), *before), found)
 
-    def _run_of(self, shape: Shape) -> Run:
-        return lambda *inputs: self._executables.run(shape, *inputs)
+    def _before(self, shape: Shape) -> tuple[State, ...]:
+        """A random state of a full prefix, where rows of the shape continue one."""
+        if not shape.room:
+            return ()
+        source = np.random.default_rng((SEED, shape.room))
+
+        def drawn(leaf: jax.ShapeDtypeStruct) -> NDArray[Any]:
+            if jnp.issubdtype(leaf.dtype, jnp.integer):
+                return np.full(leaf.shape, shape.room, leaf.dtype)
+            values: NDArray[Any] = source.standard_normal(leaf.shape, np.float32).astype(leaf.dtype)
+            return values
+
+        return (self._executables.placed(jax.tree.map(drawn, self._executables.state(shape.room))),)
 
     def _collect(self, shape: Shape, run: Run, known: Bits) -> Bits | None:
         """Bits of all targets over all arrangements; None at the first that differ from the known or from others."""

@@ -19,14 +19,14 @@ import msgspec
 
 from vela_jax.forward.classes import BitClass, Bucket
 
-_FORMAT = "bit-classes/3"
+_FORMAT = "bit-classes/4"
 _CPU_FACTS = ("model name", "flags", "CPU implementer", "CPU part", "Features")
 
 _log = logging.getLogger(__name__)
 
 
 class _Record(msgspec.Struct, frozen=True):
-    """A record file: what it holds for, and the classes by `<length>.<depth>`."""
+    """A record file: what it holds for, and the classes by `<length>.<depth>.<room>`."""
 
     format: str
     key: dict[str, Any]
@@ -54,7 +54,7 @@ class ClassRecords:
         """Add or replace one class, on disk too; a disk that cannot be written only costs the next start a probe."""
         with self._lock:
             self._classes[bucket] = found
-            named = {f"{bucket.length}.{bucket.depth}": kept for bucket, kept in sorted(self._classes.items())}
+            named = {".".join(map(str, bucket)): kept for bucket, kept in sorted(self._classes.items())}
             try:
                 _write(self._path, msgspec.json.encode(_Record(_FORMAT, self._key, named)))
             except OSError as error:
@@ -98,8 +98,8 @@ def _processor() -> str:
 
 
 def _bucket(name: str) -> Bucket:
-    length, _, depth = name.partition(".")
-    return Bucket(int(length), int(depth))
+    length, depth, room = name.split(".")
+    return Bucket(int(length), int(depth), int(room))
 
 
 def _checked(found: BitClass) -> BitClass:

@@ -55,8 +55,13 @@ def shared(planned: DecisionsPlan) -> list[list[str]]:
     return [[asked.id for asked in each.asked] for each in readings(planned)]
 
 
-def text(row: Row) -> str:
-    return "".join(CHARACTERS[token - FIRST] for token in row.ids)
+def text(ids: NDArray[np.int32]) -> str:
+    return "".join(CHARACTERS[token - FIRST] for token in ids)
+
+
+def state(row: Row) -> str:
+    assert row.prefix is not None
+    return text(row.prefix.ids)
 
 
 def zeros(row: Row) -> NDArray[np.float32]:
@@ -82,14 +87,15 @@ def test_all_questions_share_a_tree_with_the_first_span() -> None:
 
 def test_the_usage_counts_the_prefix_of_a_tree_once() -> None:
     planned = plan({"n": NOUL, "s": SET})
-    prefix = len('Context:\n<segment role="user">\nhi there\n</segment>\n')
+    for row in planned.rows:
+        assert state(row) == 'Context:\n<segment role="user">\nhi there\n</segment>\n'
     total = sum(row.length for row in planned.rows)
-    assert body(planned)["usage"]["input_tokens"] == total - prefix
+    assert body(planned)["usage"]["input_tokens"] == total + len(state(planned.rows[0]))
 
 
 def test_a_question_does_not_depend_on_the_others() -> None:
     alone, beside = plan({"s": SET}), plan({"n": NOUL, "s": SET})
-    np.testing.assert_array_equal(alone.rows[0].ids, beside.rows[1].ids)
+    assert alone.rows[0].content_key() == beside.rows[1].content_key() != beside.rows[0].content_key()
 
 
 def test_options_are_read_at_their_ends() -> None:
@@ -99,7 +105,7 @@ def test_options_are_read_at_their_ends() -> None:
 
     def judge(row: Row) -> NDArray[np.float32]:
         ends = np.zeros(row.length, np.float32)
-        ends[text(row).index('"a"}\n</option>') + len('"a"}\n</option>') - 1] = 3
+        ends[text(row.ids).index('"a"}\n</option>') + len('"a"}\n</option>') - 1] = 3
         return ends
 
     probabilities = answer(planned, judge).body["sets"]["s"]["probabilities"]
@@ -111,11 +117,11 @@ def test_a_short_target_is_repeated_and_read_at_its_words() -> None:
     planned = plan({"p": SPAN}, "Tom is in")
     (row,) = planned.rows
     assert row.marks is not None
-    place = text(row).rindex("Tom is in")
+    place = text(row.ids).rindex("Tom is in")
     assert np.flatnonzero(row.marks[0]).tolist() == [place, place + 4, place + 7]
     for number, shown in ((1, '{"description":"","key":"L"}'), (2, '{"description":"m","key":"M"}')):
         tokens = np.flatnonzero(row.marks[1] == number)
-        assert shown in text(row)[tokens[0] : tokens[-1] + 1]
+        assert shown in text(row.ids)[tokens[0] : tokens[-1] + 1]
     assert not row.marks[2].any()
 
     def judge(row: Row) -> NDArray[np.float32]:
@@ -145,16 +151,15 @@ def test_a_long_target_is_read_in_windows() -> None:
         (128, 160),
     ]
     for target in span.targets:
-        assert text(target.row).count(LONG[target.start : target.end]) == 2
-        assert LONG[: target.end - target.start + 8] not in text(target.row)
+        for shown in (state(target.row), text(target.row.ids)):
+            assert LONG[target.start : target.end] in shown
+            assert LONG[: target.end - target.start + 8] not in shown
     prefix = len('Context:\n<segment role="user">\n\n</segment>\n') + len(LONG)
-    bare = (
-        text(span.targets[0].row).replace(LONG[:32], "").replace('\n\nText:\n<segment role="user">\n\n</segment>\n', "")
-    )
-    noul = reading.questions[1].rows[0].length - prefix
-    block = len(bare) - len('Context:\n<segment role="user">\n\n</segment>\n')
-    windows = sum(target.row.length for target in span.targets)
-    assert body(planned)["usage"]["input_tokens"] == prefix + noul + block + windows
+    (noul,) = reading.questions[1].rows
+    repeat = f'\n\nText:\n<segment role="user">\n{LONG[:32]}\n</segment>\n'
+    block = text(span.targets[0].row.ids).replace(repeat, "")
+    windows = sum(target.row.length + len(state(target.row)) for target in span.targets)
+    assert body(planned)["usage"]["input_tokens"] == prefix + noul.length + len(block) + windows
 
 
 @pytest.mark.parametrize(("length", "windows"), [(48, 1), (49, 2)])
@@ -165,7 +170,7 @@ def test_the_edge_of_repetition(length: int, windows: int) -> None:
 def test_a_long_part_is_cut_for_questions_without_windows() -> None:
     planned = plan({"n": NOUL}, "x" * 2000)
     (row,) = planned.rows
-    assert row.length <= LIMIT
+    assert row.length + len(state(row)) <= LIMIT
     assert error(planned, "n") is None
     assert error(plan({"n": NOUL | WHOLE, "m": NOUL}, "x" * 2000), "n") == "max_length_exceeded"
     assert error(plan({"n": NOUL | WHOLE, "m": NOUL}, "x" * 2000), "m") is None
@@ -209,7 +214,7 @@ def test_heads_and_their_readouts() -> None:
     assert second is not None
     assert (first[1].any(), first[2].any()) == (False, True)
     assert (second[1].any(), second[2].any()) == (True, False)
-    assert '"key":"unsupported"' in text(planned.rows[1])
+    assert '"key":"unsupported"' in text(planned.rows[1].ids)
     found = body(planned)
     assert found["span_heads"] == {"p": "broad", "t": "router"}
     assert found["thresholds"] == {"p": 0.7, "t": 0.5}

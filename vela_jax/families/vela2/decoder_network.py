@@ -1,4 +1,4 @@
-"""The network of the decoder members: Qwen3.5 under a candidate head and one or two span heads."""
+"""The network of the decoder members: Qwen3.5, read as a tree, under a candidate head and one or two span heads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Float, Int32
 
-from vela_jax.backbones.qwen3_5 import Qwen35, Qwen35Config
+from vela_jax.backbones.qwen3_5 import Prefix, Qwen35, Qwen35Config
 from vela_jax.forward.network import Mark
 from vela_jax.heads.candidate import CandidateHead
 from vela_jax.heads.spans import SpanConfig, SpanHead
@@ -31,7 +31,7 @@ def readout_name(head: str, labels: int) -> str:
 class DecoderNetwork(nnx.Module):
     """`options` and `set` [B S]: the logit of every token as the end of an option; `router.<n>`, `broad.<n>` [B S n]:
 
-    its logits against the first n labels.
+    its logits against the first n labels. Rows are questions, the prefix that they continue is the state.
     """
 
     def __init__(
@@ -48,15 +48,21 @@ class DecoderNetwork(nnx.Module):
         self.per_token = (OPTIONS, SET, *(readout_name(head, width) for head in heads for width in WIDTHS))
         self.marks = MARKS
 
+    def read_prefix(self, ids: Int32[jax.Array, "1 S"], lengths: Int32[jax.Array, " 1"], room: int) -> Prefix:
+        """What the questions about a state continue, with room for `room` tokens."""
+        return self.backbone.read_prefix(ids, lengths, room)
+
     def __call__(
         self,
+        prefix: Prefix,
         ids: Int32[jax.Array, "B S"],
         lengths: Int32[jax.Array, " B"],
         marks: Int32[jax.Array, "B K S"],
         depth: int,
     ) -> dict[str, Float[jax.Array, "B S *C"]]:
-        """Readouts by name."""
-        hidden = self.backbone(ids, lengths, (depth,))[depth]
+        """Readouts by name; `depth` is that of the whole backbone."""
+        assert depth == self.depths[-1]
+        hidden = self.backbone.read_branches(prefix, ids, lengths)
         words, router, broad = (marks[:, kind] for kind in range(len(MARKS)))
         options = self.head(hidden, lengths)
         found = {OPTIONS: options, SET: options + self.set_bias[...]}

@@ -1,6 +1,7 @@
 """Which questions of a request share a tree of a decoder member, what is cut, and what is read in windows.
 
-(Vela 2.0 format, sections 4 and 7.) A row is a prefix and one block: the tree's questions do not depend on each other.
+(Vela 2.0 format, sections 4 and 7.) A row is one question's block, and the state before it is a prefix which the rows
+of a tree share: its questions do not depend on each other.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from vela_jax.contract import InvalidRequest, ItemError, Readout, Row
+from vela_jax.contract import InvalidRequest, ItemError, Prefix, Readout, Row, tokens_of
 from vela_jax.families.vela2.answers import BROAD, Logits, SpanLogits
 from vela_jax.families.vela2.calibration import Calibration
 from vela_jax.families.vela2.decoder_dispatch import Dispatch, dispatch
@@ -147,7 +148,7 @@ class DecoderRows:
         open_ = [each for each in asked if not self._refuse_unread(each)]
         trees = apart(open_, self._must_split)
         readings = [reading for tree in trees if (reading := self._read(tree)) is not None]
-        tokens = sum(row.length for reading in readings for row in reading.rows)
+        tokens = tokens_of(row for reading in readings for row in reading.rows)
         if tokens > MAX_ROW_TOKENS:
             raise InvalidRequest(
                 f"the request makes inputs of {tokens} tokens in all, at most {MAX_ROW_TOKENS} are read: ask fewer "
@@ -185,8 +186,9 @@ class DecoderRows:
         if fitted is None:
             self._refuse(tree)
             return None
+        prefix = self._prefix(fitted)
         try:
-            questions = tuple(self._question(asked, fitted, lengths) for asked in tree)
+            questions = tuple(self._question(asked, prefix, fitted, lengths) for asked in tree)
         except _TooLong as error:
             self._refuse([error.asked])
             return self._read([asked for asked in tree if asked is not error.asked])
@@ -194,7 +196,7 @@ class DecoderRows:
         if partial:
             self._refuse(partial)
             return self._read([asked for asked in tree if asked not in partial])
-        return DecoderReading(questions, self._tokens(questions, fitted, lengths))
+        return DecoderReading(questions, self._tokens(questions, prefix, lengths))
 
     def _refuse(self, tree: Sequence[Asked]) -> None:
         message = f"state and questions do not fit {self._limits.sequence} tokens"
@@ -215,21 +217,23 @@ class DecoderRows:
     def _dispatch(self, span: Asked) -> Dispatch:
         return dispatch(span, self._member.calibration, has_broad=self._member.has_broad)
 
-    def _question(self, asked: Asked, fitted: Fitted, lengths: Mapping[str, int]) -> OptionsRow | SpanRows:
+    def _question(
+        self, asked: Asked, prefix: Prefix, fitted: Fitted, lengths: Mapping[str, int]
+    ) -> OptionsRow | SpanRows:
         if asked.kind == "span":
-            return self._span(asked, fitted, lengths)
-        prefix, block = self._prefix(fitted), self._layout.block(asked)
+            return self._span(asked, prefix, fitted, lengths)
+        block = self._layout.block(asked)
         readout = Readout(SET if asked.kind == "set" else OPTIONS, self._member.depth, per_token=True)
-        return OptionsRow(asked, self._row(asked, prefix, block, readout), block.ends + len(prefix))
+        return OptionsRow(asked, self._row(asked, prefix, block, readout), block.ends)
 
-    def _span(self, asked: Asked, fitted: Fitted, lengths: Mapping[str, int]) -> SpanRows:
+    def _span(self, asked: Asked, prefix: Prefix, fitted: Fitted, lengths: Mapping[str, int]) -> SpanRows:
         (role,) = asked.roles
         words = self._parts.words(role)
         head = self._dispatch(asked).head if self._member.has_broad else None
         if self._is_windowed(asked, lengths):
             targets = tuple(self._window(asked, lengths, window) for window in self._windows(asked, lengths))
         else:
-            targets = (self._target(asked, fitted, (0, fitted.kept[role])),)
+            targets = (self._target(asked, prefix, (0, fitted.kept[role])),)
             words = words.before(fitted.kept[role])
         return SpanRows(asked, targets, self._parts.tokens[role], words, head)
 
@@ -244,54 +248,51 @@ class DecoderRows:
         fitted = self._fit_window(span, lengths, window)
         if fitted is None:
             raise _TooLong(span)
-        return self._target(span, fitted, (start, min(end, start + fitted.kept[span.roles[0]])))
+        (role,) = span.roles
+        return self._target(span, self._prefix(fitted, {role: start}), (start, min(end, start + fitted.kept[role])))
 
     def _fit_window(self, span: Asked, lengths: Mapping[str, int], window: Window) -> Fitted | None:
         return self._fit([span], {**lengths, span.roles[0]: window[1] - window[0]})
 
-    def _target(self, span: Asked, fitted: Fitted, held: Window) -> TargetRow:
+    def _target(self, span: Asked, prefix: Prefix, held: Window) -> TargetRow:
         """A row that repeats the tokens `held` of the span's part."""
         (role,) = span.roles
         start, end = held
         dispatched = self._dispatch(span)
-        prefix = self._prefix(fitted, {role: start})
         block = self._layout.span_block(span, dispatched, self._parts.tokens[role].ids[start:end])
         assert block.text is not None
         name = readout_name(dispatched.head, len(dispatched.labels))
         row = self._row(span, prefix, block, Readout(name, self._member.depth, per_token=True))
         assert row.marks is not None
-        place = len(prefix) + block.text
         first = self._parts.words(role).first
-        np.add.at(row.marks[0], first[(first >= start) & (first < end)] - start + place, 1)
+        np.add.at(row.marks[0], first[(first >= start) & (first < end)] - start + block.text, 1)
         kind = 2 if dispatched.head == BROAD else 1
         for number, (low, high) in enumerate(zip(block.starts, block.ends, strict=True), 1):
-            row.marks[kind, len(prefix) + low : len(prefix) + high + 1] = number
-        return TargetRow(row, start, end, place)
+            row.marks[kind, low : high + 1] = number
+        return TargetRow(row, start, end, block.text)
 
-    def _prefix(self, fitted: Fitted, starts: Mapping[str, int] | None = None) -> Ids:
+    def _prefix(self, fitted: Fitted, starts: Mapping[str, int] | None = None) -> Prefix:
         starts = starts or {}
         parts = {}
         for role, kept in fitted.kept.items():
             start = starts.get(role, 0)
             parts[role] = self._parts.tokens[role].ids[start : start + kept]
-        return self._layout.prefix(parts)
+        return Prefix(self._layout.prefix(parts))
 
-    def _row(self, asked: Asked, prefix: Ids, block: Block, readout: Readout) -> Row:
-        ids = np.concatenate([prefix, block.ids])
-        if len(ids) > self._limits.sequence:
+    def _row(self, asked: Asked, prefix: Prefix, block: Block, readout: Readout) -> Row:
+        if prefix.length + len(block.ids) > self._limits.sequence:
             raise _TooLong(asked)
-        return Row(ids, readout, np.zeros((len(MARKS), len(ids)), np.int32))
+        return Row(block.ids, readout, np.zeros((len(MARKS), len(block.ids)), np.int32), prefix)
 
-    def _tokens(self, questions: Sequence[OptionsRow | SpanRows], fitted: Fitted, lengths: Mapping[str, int]) -> int:
+    def _tokens(self, questions: Sequence[OptionsRow | SpanRows], prefix: Prefix, lengths: Mapping[str, int]) -> int:
         """The prefix once, each block, and the trees of windows; the block that windows replace counts too."""
-        prefix = len(self._prefix(fitted))
-        total = prefix
+        total = prefix.length
         for each in questions:
             if isinstance(each, SpanRows) and self._is_windowed(each.asked, lengths):
                 total += len(self._layout.span_block(each.asked, self._dispatch(each.asked), None).ids)
-                total += sum(row.length for row in each.rows)
+                total += sum(tokens_of([row]) for row in each.rows)
             else:
-                total += sum(row.length - prefix for row in each.rows)
+                total += sum(row.length for row in each.rows)
         return total
 
     def _is_whole(self, each: OptionsRow | SpanRows, fitted: Fitted, lengths: Mapping[str, int]) -> bool:
