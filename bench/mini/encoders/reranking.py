@@ -118,7 +118,7 @@ class Reranker:
         for layer, dimension in self.exits:
             logits = network.scorers(hidden[layer][:, 0], layer, dimension)
             alone.append(_mean(jax.nn.softplus(logits) - batch.wanted * logits, batch.lengths > 0))
-            ordered.append(_order(logits, batch))
+            ordered.append(order_loss(logits, batch))
         parts = {"alone": jnp.mean(jnp.stack(alone)), "order": jnp.mean(jnp.stack(ordered)), "last": ordered[-2]}
         return weights[0] * (parts["alone"] + _ORDER_WEIGHT * parts["order"]), parts
 
@@ -230,7 +230,7 @@ def _pair(given: Given, query: str, document: str) -> NDArray[Any]:
     return given.texts.pair.frame(first, second)
 
 
-def _order(logits: jax.Array, batch: Batch) -> jax.Array:
+def order_loss(logits: jax.Array, batch: Batch) -> jax.Array:
     """Over pairs of documents of a query: by how much the better one should be ahead, and is."""
     scores, wanted = (each.reshape(-1, DOCUMENTS) for each in (logits, batch.wanted))
     ahead = wanted[:, :, None] - wanted[:, None, :]
