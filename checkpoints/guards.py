@@ -40,9 +40,10 @@ def check_manifest(folder: PackageFolder, digests: Mapping[str, str], weights: C
     if not folder.has(MANIFEST):
         return
     stated = folder.json_object(MANIFEST).get("files_sha256") or {}
-    if not isinstance(stated, dict):
+    if not isinstance(stated, dict) or not all(each is None or isinstance(each, str) for each in stated.values()):
         raise PackageError(f"{MANIFEST}: files_sha256 must be an object of digests by file: fetch the file again")
-    _compare(MANIFEST, {name: digests[name] for name in weights if stated.get(name) is not None}, stated)
+    guarded = {name: stated[name].lower() for name in weights if stated.get(name) is not None}
+    _compare(MANIFEST, {name: digests[name] for name in guarded}, guarded)
 
 
 def _compare(guard: str, digests: Mapping[str, str], stated: Mapping[str, str]) -> None:

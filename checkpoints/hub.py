@@ -70,9 +70,10 @@ class Hub:
     def fetch_package(
         self, repo: str, revision: str, patterns: Sequence[str], progress: Progress = silent
     ) -> PackageFolder:
-        """A snapshot of a repository that no table knows: the files its manifest lists, else those of `patterns`.
+        """A snapshot of a repository that no table knows: its files of `patterns`, and those that its manifest lists.
 
-        Offline it holds what the cache has of them.
+        A manifest may list the weights alone, and weights may have names of their own. Offline it holds what the cache
+        has of them.
         """
         if self.offline:
             return self._cached_package(repo, revision)
@@ -80,14 +81,15 @@ class Hub:
         held = self._list(repo, revision)
         if _CONFIG not in held:
             raise PackageError(f"{repo}@{revision} lacks {_CONFIG}, so it is no package: {_REMEDY}")
+        names = {name for name in held if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)}
         if MANIFEST in held:
-            names = _manifest_files(self._bring(repo, revision, (MANIFEST,), bars), repo, revision)
-        else:
-            names = [name for name in held if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
-        rest = [name for name in names if name != _CONFIG]
+            names |= set(_manifest_files(self._bring(repo, revision, (MANIFEST,), bars), repo, revision))
+        rest = sorted(names - {_CONFIG})
         if rest:
             self._bring(repo, revision, rest, bars)
-        return self._bring(repo, revision, names, bars)  # the config last: offline, it stands for a whole package
+        return self._bring(
+            repo, revision, sorted({*names, _CONFIG}), bars
+        )  # the config last: offline, it stands for a whole package
 
     def _cached_package(self, repo: str, revision: str) -> PackageFolder:
         folder = self.fetch(repo, revision, (_CONFIG,))

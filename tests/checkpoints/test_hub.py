@@ -1,5 +1,6 @@
 """The hub: downloads, retries, the cache. The client is a fake; nothing leaves the machine."""
 
+import hashlib
 import json
 import threading
 from collections.abc import Callable
@@ -248,10 +249,10 @@ def test_an_unknown_repository_is_fetched_by_patterns(make_client: MakeClient, m
     assert folder.names() == ("config.json", "onnx/model_layer_3.onnx")
 
 
-def test_a_manifest_decides_what_is_fetched(make_client: MakeClient, make_hub: MakeHub) -> None:
+def test_what_a_manifest_lists_is_fetched_too(make_client: MakeClient, make_hub: MakeHub) -> None:
     manifest = json.dumps({"files_sha256": {"a": "0" * 64, "sub/b": "0" * 64}}).encode()
-    client = make_client({"config.json": b"{}", MANIFEST: manifest, "a": b"", "sub/b": b"", "c": b""})
-    assert make_hub(client).fetch_package(REPO, COMMIT, ("c",)).names() == (MANIFEST, "a", "config.json", "sub/b")
+    client = make_client({"config.json": b"{}", MANIFEST: manifest, "a": b"", "sub/b": b"", "c": b"", "d": b""})
+    assert make_hub(client).fetch_package(REPO, COMMIT, ("c",)).names() == (MANIFEST, "a", "c", "config.json", "sub/b")
     offline = make_hub(client, offline=True)
     assert offline.fetch_package(REPO, COMMIT, ("c",)).has("sub/b")
     (client.cache / "models--acme--model" / "snapshots" / COMMIT / "a").unlink()
@@ -293,6 +294,40 @@ def test_a_hub_package_is_resolved_and_verified(
     provenance = verify(package).provenance
     assert (provenance.name, provenance.repo, provenance.revision) == ("model", REPO, COMMIT)
     assert (provenance.verification, provenance.licence) == (LOCAL, None)
+
+
+def test_a_decoder_is_fetched_with_what_its_manifest_leaves_out(
+    originals: Callable[[str], Path], make_client: MakeClient, make_hub: MakeHub
+) -> None:
+    client = make_client({**contents(originals("vela2_decoder")), "vela2_inference.py": b"raise SystemExit"})
+    listed = set(json.loads(client.files[MANIFEST])["files_sha256"])
+    assert listed == {name for name in client.files if name.endswith(".safetensors")}
+    package = resolve(f"{REPO}@{COMMIT}", hub=make_hub(client))
+    assert set(package.folder.names()) == set(client.files) - {"vela2_inference.py"}
+    provenance = verify(package).provenance
+    assert provenance.manifest_sha256 == hashlib.sha256(client.files[MANIFEST]).hexdigest()
+    assert (provenance.repo, provenance.revision, provenance.verification) == (REPO, COMMIT, LOCAL)
+    again = resolve(f"{REPO}@{COMMIT}", hub=make_hub(make_client({}), offline=True))
+    assert verify(again).provenance == provenance
+
+
+@pytest.mark.parametrize(
+    ("digest", "says"),
+    [
+        ("0" * 64, "MODEL_MANIFEST.json states other digests of model-00002-of-00002.safetensors"),
+        (7, "files_sha256 must be an object of digests by file"),
+    ],
+)
+def test_a_shard_that_the_manifest_does_not_state_is_refused(
+    originals: Callable[[str], Path], make_client: MakeClient, make_hub: MakeHub, digest: Any, says: str
+) -> None:
+    files = contents(originals("vela2_decoder"))
+    manifest = json.loads(files[MANIFEST])
+    manifest["files_sha256"]["model-00002-of-00002.safetensors"] = digest
+    del files["SHA256SUMS"]
+    client = make_client({**files, MANIFEST: json.dumps(manifest).encode()})
+    with pytest.raises(PackageError, match=says):
+        verify(resolve(f"{REPO}@{COMMIT}", hub=make_hub(client)))
 
 
 def test_a_built_in_that_differs_is_refused(
