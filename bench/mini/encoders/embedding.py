@@ -36,9 +36,9 @@ DIMENSIONS: Final = (256, 128, 64)
 """Beside the whole width: those that the format knows."""
 TOKENS: Final = 2048
 """Positions of a batch."""
-_TEXTS: Final = 2048
-_DECISIONS: Final = 384
-_POOL: Final = 40  # chunks of different texts; then they come again in another order
+_TEXTS: Final = 768
+_DECISIONS: Final = 1024  # examples of the decision model, whose texts have vectors already where it was trained
+_POOL: Final = 30  # chunks of different texts; then they come again in another order
 _MATRIX_WEIGHT: Final = 20.0
 _MOST_TOKENS: Final = 64
 _JUDGE_SEED: Final = 7

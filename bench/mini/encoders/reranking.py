@@ -39,7 +39,7 @@ DOCUMENTS: Final = 3
 """Of each query in training."""
 TOKENS: Final = 2048
 _QUERIES: Final = 512
-_POOL: Final = 40  # chunks of different queries; then they come again in another order
+_POOL: Final = 8  # chunks of different queries; then they come again in another order
 _MOST_TOKENS: Final = 96
 _BY_DEGREE: Final = 0.6  # of what a document should get; the rest is the teacher's cosine
 _ORDER_WEIGHT: Final = 2.0
