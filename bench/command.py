@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.report import Report
+from checkpoints.tables.embedded import MINILM
 
 Say = Callable[[str], None]
 
@@ -30,7 +31,7 @@ class Benchmark:
     run: Callable[[argparse.Namespace, Workplace], Report]
 
 
-def add_models(parser: argparse.ArgumentParser, default: str = "the embedded one") -> None:
+def add_models(parser: argparse.ArgumentParser, default: str = MINILM.name) -> None:
     """The models to serve."""
     parser.add_argument("models", nargs="*", metavar="MODEL", help=f"models to serve (default: {default})")
 
@@ -44,7 +45,7 @@ def add_serving(parser: argparse.ArgumentParser) -> None:
 
 def serve_arguments(arguments: argparse.Namespace, *extra: str) -> list[str]:
     """Arguments of `vela serve` for models that are measured: no result is kept."""
-    given: list[str] = [*arguments.models, "--result-cache-entries", "0"]
+    given: list[str] = [*(arguments.models or [MINILM.name]), "--result-cache-entries", "0"]
     if arguments.batching:
         given += ["--batching", arguments.batching]
     if arguments.threads:

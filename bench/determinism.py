@@ -26,8 +26,8 @@ from bench.questions import (
 )
 from bench.report import Cell, Chart, Report, Table
 from bench.workload import WORDS
-from checkpoints.embedded import DEFAULT
 from checkpoints.fixtures import write_fixture
+from checkpoints.tables.embedded import MINILM
 
 DEFAULT_VARIANTS: Final = ("sequence", "embedding", "reranker")
 CALIBRATION_WORDS: Final = 16
@@ -135,7 +135,7 @@ def _run(arguments: argparse.Namespace, workplace: Workplace) -> Report:
 def _write_defaults(folder: Path) -> list[str]:
     for variant in DEFAULT_VARIANTS:
         write_fixture(folder / f"tiny-{variant}", variant)
-    return [*(str(folder / f"tiny-{variant}") for variant in DEFAULT_VARIANTS), DEFAULT.name]
+    return [*(str(folder / f"tiny-{variant}") for variant in DEFAULT_VARIANTS), MINILM.name]
 
 
 def _serve_arguments(models: Sequence[str], plan: StartPlan, arguments: argparse.Namespace, folder: Path) -> list[str]:

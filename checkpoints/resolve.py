@@ -1,4 +1,4 @@
-"""What a MODEL argument stands for: a local folder, a built-in, the default model, or a hub repository."""
+"""What a MODEL argument stands for: a local folder, a built-in, an embedded model, or a hub repository."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from checkpoints.embedded import DEFAULT, Embedded
 from checkpoints.files import PackageError
 from checkpoints.registry import REGISTRY, Registry
+from checkpoints.tables.embedded import find_embedded
 
 if TYPE_CHECKING:
+    from checkpoints.embedded import Embedded
     from checkpoints.tables.entry import BuiltIn
 
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
@@ -61,10 +62,11 @@ def parse_artifact(argument: str, revision: str | None = None, registry: Registr
     entry = registry.find(name)
     if entry is not None:
         return _built_in(entry, revision)
-    if name.strip().lower() == DEFAULT.name.lower():
+    embedded = find_embedded(name)
+    if embedded is not None:
         if revision is not None:
             raise PackageError(f"{name} comes with an installed Python package: leave the revision out")
-        return EmbeddedArtifact(DEFAULT)
+        return EmbeddedArtifact(embedded)
     return _hub(name.strip(), revision, registry)
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from bench.command import Benchmark, Workplace, parameters
 from bench.report import Chart, Report, Table
 from bench.workload import MIXES
-from checkpoints.embedded import DEFAULT
 from checkpoints.files import PackageError
+from checkpoints.tables import embedded
 from serving.cli.environment import usable_cpus
 
 if TYPE_CHECKING:
@@ -100,13 +100,13 @@ def _run_encoder(arguments: argparse.Namespace, workplace: Workplace, found: _Fi
 
 def _run_minilm(arguments: argparse.Namespace, workplace: Workplace, found: _Findings) -> None:
     try:
-        folder = DEFAULT.locate()
+        folder = embedded.MINILM.locate()
     except PackageError as error:
         found.notes.append(f"not measured: {error}")
         return
     vocab_size = 30_000
     _compare_forwards(
-        f"One row, {DEFAULT.name}", folder, arguments.minilm_lengths, vocab_size, arguments, workplace, found
+        f"One row, {embedded.MINILM.name}", folder, arguments.minilm_lengths, vocab_size, arguments, workplace, found
     )
 
 
@@ -200,7 +200,7 @@ def _run_http(arguments: argparse.Namespace, workplace: Workplace, found: _Findi
     found.notes.append(f"Infinity's environment: {infinity_versions(arguments.infinity_python)}")
     workplace.say("starting this server and Infinity")
     try:
-        model = str(DEFAULT.locate())
+        model = str(embedded.MINILM.locate())
     except PackageError as error:
         found.notes.append(f"not measured: {error}")
         return
@@ -220,7 +220,8 @@ def _load_table(results: Sequence[LoadResult]) -> Table:
     columns = ["callers", "rounds"]
     for name in (OURS, INFINITY):
         columns += [f"{name}, requests/s", f"{name}, p50 ms", f"{name}, p95 ms"]
-    table = Table(f"Over HTTP, {DEFAULT.name}, texts of 3 to 120 words", [*columns, "ours / Infinity", "quartiles"])
+    title = f"Over HTTP, {embedded.MINILM.name}, texts of 3 to 120 words"
+    table = Table(title, [*columns, "ours / Infinity", "quartiles"])
     for result in results:
         row: list[Any] = [result.callers, len(result.summaries[OURS])]
         for name in (OURS, INFINITY):

@@ -16,13 +16,15 @@ if TYPE_CHECKING:
 
 
 def list_models(arguments: argparse.Namespace) -> int:
-    """Print one line for each built-in model that this server can serve, the embedded default first."""
+    """Print one line for each built-in model that this server can serve, the embedded ones first."""
     del arguments
-    from checkpoints.embedded import DEFAULT
     from checkpoints.registry import REGISTRY
+    from checkpoints.tables.embedded import EMBEDDED
     from serving.config import FAMILIES
 
-    print(f"{DEFAULT.name}  (the default, from the Python package {DEFAULT.distribution})")
+    for model in EMBEDDED:
+        origin = "comes with this package" if model.distribution is None else f"from the package {model.distribution}"
+        print(f"{model.name}  {origin}  {model.parameters} parameters")
     for entry in REGISTRY.entries:
         if entry.family in FAMILIES:
             print(f"{entry.repo}@{entry.revision}  {entry.backbone}  {entry.parameters} parameters")

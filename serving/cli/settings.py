@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from checkpoints.embedded import DEFAULT
 from checkpoints.files import PackageError
 from checkpoints.golden import GoldenFileError, References
 from checkpoints.resolve import EmbeddedArtifact, parse_artifact
+from checkpoints.tables.embedded import defaults
 from serving.cli.failure import CommandFailed, failing_on
 from serving.config import (
     Bounds,
@@ -69,7 +69,7 @@ def _read_entries(arguments: argparse.Namespace) -> tuple[ModelEntry, ...]:
     if arguments.models_file is not None:
         refused = [name for name, value in single.items() if value] + [f"--{name}" for name in given]
         return _read_file(arguments, refused)
-    models = arguments.models or [DEFAULT.name]
+    models = arguments.models or defaults()
     named = [name for name, value in single.items() if value]
     if named and len(arguments.models) != 1:
         raise CommandFailed(f"{' and '.join(named)} need exactly one MODEL, got {len(arguments.models)}")

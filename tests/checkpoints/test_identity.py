@@ -2,8 +2,8 @@
 
 import pytest
 
-from checkpoints.embedded import DEFAULT
 from checkpoints.identity import SENTENCE_BERT, canonical_json, model_sha256
+from checkpoints.tables.embedded import MINILM
 from checkpoints.tables.entry import BuiltIn
 from checkpoints.tables.omni import OMNI
 from checkpoints.tables.vela1 import VELA1
@@ -20,8 +20,8 @@ def test_omni_identities_follow_from_the_pinned_digests(entry: BuiltIn) -> None:
 
 
 def test_the_default_model_has_its_own_label() -> None:
-    assert model_sha256(DEFAULT.files, SENTENCE_BERT) == DEFAULT.model_sha256
-    assert model_sha256(DEFAULT.files) != DEFAULT.model_sha256
+    assert model_sha256(MINILM.files, SENTENCE_BERT) == MINILM.model_sha256
+    assert model_sha256(MINILM.files) != MINILM.model_sha256
 
 
 def test_the_order_of_files_does_not_matter() -> None:

@@ -13,13 +13,13 @@ import pytest
 from flax import nnx
 from safetensors.numpy import load_file, save_file
 
-from checkpoints.embedded import DEFAULT
 from checkpoints.files import PackageError
 from checkpoints.fixtures import VARIANTS, write_fixture
 from checkpoints.identity import SENTENCE_BERT, model_sha256
 from checkpoints.package import LOCAL, PINNED, LoadedPackage, load, resolve, verify
 from checkpoints.progress import Stage
 from checkpoints.resolve import EmbeddedArtifact
+from checkpoints.tables.embedded import MINILM
 from tests.checkpoints.conftest import Edit, MakePackage
 from vela_jax.families.task_heads.spec import Exit, RelevanceSpec
 
@@ -266,7 +266,7 @@ def pinned_as_default(path: Path) -> EmbeddedArtifact:
     files = {name: hashlib.sha256((path / name).read_bytes()).hexdigest() for name in reading.files}
     parameters = verify(resolve(str(path))).provenance.parameters
     identity = model_sha256(files, SENTENCE_BERT)
-    return EmbeddedArtifact(dataclasses.replace(DEFAULT, files=files, model_sha256=identity, parameters=parameters))
+    return EmbeddedArtifact(dataclasses.replace(MINILM, files=files, model_sha256=identity, parameters=parameters))
 
 
 def test_a_package_equal_to_its_pins(make_package: MakePackage) -> None:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from checkpoints.embedded import DEFAULT
 from checkpoints.files import PackageError
 from checkpoints.registry import REGISTRY
 from checkpoints.resolve import EmbeddedArtifact, HubArtifact, LocalArtifact, parse_artifact
+from checkpoints.tables.embedded import MINILM
 
 NAME = "Vela-1.0-Encoder-307M-Guard"
 ENTRY = REGISTRY.find(NAME)
@@ -106,7 +106,7 @@ def test_a_misspelt_built_in_gets_a_hint() -> None:
 
 
 def test_the_default_model_has_a_name() -> None:
-    assert parse_artifact("all-MiniLM-L6-v2") == EmbeddedArtifact(DEFAULT)
-    assert parse_artifact(" all-minilm-l6-v2 ") == EmbeddedArtifact(DEFAULT)
+    assert parse_artifact("all-MiniLM-L6-v2") == EmbeddedArtifact(MINILM)
+    assert parse_artifact(" all-minilm-l6-v2 ") == EmbeddedArtifact(MINILM)
     with pytest.raises(PackageError, match="leave the revision out"):
         parse_artifact("all-MiniLM-L6-v2", OTHER)

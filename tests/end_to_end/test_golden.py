@@ -16,9 +16,9 @@ from safetensors.torch import load_file as load_tensors
 from tokenizers import Tokenizer
 from transformers import AutoModelForSequenceClassification
 
-from checkpoints.embedded import DEFAULT
 from checkpoints.golden import Entry, add_entry, packaged, read_entries
 from checkpoints.package import convert
+from checkpoints.tables.embedded import MINILM
 from serving.assembly import Assembler
 from serving.config import ModelEntry, PackageSources
 from serving.golden.cases import HYPOTHESIS, TEXTS
@@ -61,7 +61,7 @@ def write_tampered_weights(root: Path) -> Path:
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     root = tmp_path_factory.mktemp("golden")
     entries = [
-        ModelEntry(model=DEFAULT.name),
+        ModelEntry(model=MINILM.name),
         ModelEntry(model=str(HANDED / "nli"), name="nli"),
         ModelEntry(model=str(HANDED / "embed"), name="embed"),
         ModelEntry(model=str(HANDED / "pii"), name="tampered-reference"),
@@ -82,9 +82,9 @@ def cards(client: httpx.Client) -> dict[str, dict[str, Any]]:
 
 
 def test_the_default_model_is_ready_and_matched(client: httpx.Client) -> None:
-    card = cards(client)[DEFAULT.name]
+    card = cards(client)[MINILM.name]
     assert (card["ready"], card["status"], card["reason"]) == (True, "ready", None)
-    reference = f"{DEFAULT.repo}@{DEFAULT.model_sha256}"
+    reference = f"{MINILM.repo}@{MINILM.model_sha256}"
     assert card["golden"] == {"status": "matched", "checked": 2, "matched": 2, "reference": reference}
 
 
@@ -130,7 +130,7 @@ def test_the_process_stays_up_and_the_other_models_serve(client: httpx.Client) -
     assert (health.status_code, health.json()["status"]) == (503, "degraded")
     states = {name: each["status"] for name, each in health.json()["models"].items()}
     assert states == {
-        DEFAULT.name: "ready",
+        MINILM.name: "ready",
         "nli": "ready",
         "embed": "ready",
         "tampered-reference": "failed",
@@ -139,7 +139,7 @@ def test_the_process_stays_up_and_the_other_models_serve(client: httpx.Client) -
     }
     assert health.json()["reason"].startswith("tampered-reference: GoldenCheckFailed: readiness request 'texts'")
     assert client.get("/health/live").status_code == 200
-    assert "embedding" in embed(client, DEFAULT.name, "a")[0]
+    assert "embedding" in embed(client, MINILM.name, "a")[0]
     assert "embedding" in embed(client, "embed", "a")[0]
     assert "label" in classify(client, "unknown", "a")[0]
     question = {"type": "noul", "instructions": "This is about cats."}
@@ -169,8 +169,8 @@ def _hear_nothing(stage: str, done: int, total: int) -> None:
 
 
 def test_the_default_models_recorded_vectors_are_those_of_its_weights() -> None:
-    values = dict(packaged())[DEFAULT.repo].answers["cpu"]["embeddings"]
-    package = DEFAULT.locate()
+    values = dict(packaged())[MINILM.repo].answers["cpu"]["embeddings"]
+    package = MINILM.locate()
     tokenizer = Tokenizer.from_file(str(package / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.no_truncation()

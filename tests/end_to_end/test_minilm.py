@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 
-from checkpoints.embedded import DEFAULT
 from checkpoints.files import PackageError
+from checkpoints.tables.embedded import MINILM
 from serving.config import ModelEntry
 from tests.end_to_end.asking import embed
 from tests.end_to_end.server import running
@@ -77,7 +77,7 @@ TEXTS: Final = (*(text for pair in PARAPHRASES for text in pair), *OTHERS)
 def package() -> Path:
     """The installed model; where the tests must be complete its absence is a failure."""
     try:
-        return DEFAULT.locate()
+        return MINILM.locate()
     except PackageError as error:
         if os.environ.get("CI"):
             raise
@@ -88,7 +88,7 @@ def package() -> Path:
 def client(package: Path) -> Iterator[httpx.Client]:
     assert package.is_dir()
     args = EngineArgs(warmup=(), background=(), row_buckets=(1,), length_buckets=(32, LIMIT))
-    with running([ModelEntry(model=DEFAULT.name)], args=args) as server:
+    with running([ModelEntry(model=MINILM.name)], args=args) as server:
         server.require_ready()
         with httpx.Client(base_url=server.url, timeout=120) as client:
             yield client
@@ -97,7 +97,7 @@ def client(package: Path) -> Iterator[httpx.Client]:
 @pytest.fixture(scope="module")
 def served(client: httpx.Client) -> NDArray[np.float32]:
     """What the server answers: [50 384]."""
-    entries = embed(client, DEFAULT.name, list(TEXTS), options={"overflow": "truncate"})
+    entries = embed(client, MINILM.name, list(TEXTS), options={"overflow": "truncate"})
     return np.stack([np.frombuffer(base64.b64decode(entry["embedding"]), "<f4") for entry in entries])
 
 
@@ -172,23 +172,23 @@ def test_the_nearest_sentence_is_the_paraphrase(served: NDArray[np.float32]) -> 
 
 
 def test_a_long_text_is_cut_at_the_limit(client: httpx.Client) -> None:
-    entries = embed(client, DEFAULT.name, list(TEXTS), options={"overflow": "truncate"})
+    entries = embed(client, MINILM.name, list(TEXTS), options={"overflow": "truncate"})
     usages = [entry["input"] for entry in entries]
     assert [usage["truncated"] for usage in usages] == [False] * 49 + [True]
     assert usages[-1]["processed_tokens"] == LIMIT < usages[-1]["tokens"]
-    (refused,) = embed(client, DEFAULT.name, TEXTS[-1])
+    (refused,) = embed(client, MINILM.name, TEXTS[-1])
     assert refused["error"] == "max_length_exceeded"
 
 
 def test_a_vector_has_the_same_bits_alone(client: httpx.Client, served: NDArray[np.float32]) -> None:
     for index in (0, 7, 30, 48):
-        (entry,) = embed(client, DEFAULT.name, TEXTS[index])
+        (entry,) = embed(client, MINILM.name, TEXTS[index])
         assert base64.b64decode(entry["embedding"]) == served[index].tobytes()
 
 
 def test_it_is_served_without_a_name(client: httpx.Client) -> None:
     body: dict[str, Any] = {"input": "hello"}
     answer = client.post("/v1/embeddings", json=body).json()
-    assert answer["model"] == DEFAULT.name
+    assert answer["model"] == MINILM.name
     card = client.get("/v1/models").json()["data"][0]
-    assert (card["id"], card["repo"], card["limits"]["max_input_tokens"]) == (DEFAULT.name, DEFAULT.repo, LIMIT)
+    assert (card["id"], card["repo"], card["limits"]["max_input_tokens"]) == (MINILM.name, MINILM.repo, LIMIT)

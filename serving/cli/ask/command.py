@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from serving.cli.ask.remote import RemoteModel
-from serving.cli.ask.request import make_request, read_asked
+from serving.cli.ask.request import called_for, make_request, read_asked
 from serving.cli.ask.texts import TextReader
 from serving.cli.environment import prepare_environment
 from serving.cli.failure import CommandFailed, failing_on
@@ -56,7 +56,7 @@ def _answering(arguments: argparse.Namespace) -> Iterator[Answering]:
 def _remote(arguments: argparse.Namespace) -> Answering:
     if arguments.revision is not None:
         raise CommandFailed("--revision belongs to a model that is loaded here; with --url name a served model")
-    return RemoteModel(arguments.url, arguments.model)
+    return RemoteModel(arguments.url, arguments.model, called_for(arguments))
 
 
 def _load(arguments: argparse.Namespace) -> Answering:

@@ -9,12 +9,14 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Self
 
-from checkpoints.embedded import DEFAULT
+from checkpoints.tables.embedded import MINILM
 from serving.calls import answer_tasks
 from serving.card import model_card
 from serving.cli.ask.answering import Reply, read_phases
+from serving.cli.ask.request import called_for
 from serving.cli.failure import CommandFailed, failing_on
 from serving.config import Bounds, ConfigError, ModelEntry, PackageSources
 from serving.decisions import task_of
@@ -33,6 +35,23 @@ from vela_jax.contract import Surface
 if TYPE_CHECKING:
     from serving.cli.progress import Display
     from serving.loaded import LoadedModel
+
+
+DEFAULTS: Final = MappingProxyType(
+    {
+        Surface.CLASSIFY: "Vela-Mini-Domain",
+        Surface.DECISIONS: "Vela-Mini-Decision",
+        Surface.EMBEDDINGS: "Vela-Mini-Embedding",
+        Surface.RERANK: "Vela-Mini-Reranker",
+    }
+)
+"""Our own models by what they are asked for."""
+
+
+def default_model(arguments: argparse.Namespace) -> str:
+    """The embedded model for what the command line asks; without questions it is the larger embedder, if it is here."""
+    surface = Surface(called_for(arguments) or Surface.EMBEDDINGS)
+    return MINILM.name if surface is Surface.EMBEDDINGS and MINILM.is_installed else DEFAULTS[surface]
 
 
 class LocalModel:
@@ -56,7 +75,7 @@ class LocalModel:
         from serving.assembly import FINAL_FAILURES, Assembler
         from vela_jax.forward.engine_args import EngineArgs
 
-        name = arguments.model or DEFAULT.name
+        name = arguments.model or default_model(arguments)
         entry = ModelEntry(model=name, revision=arguments.revision, device=arguments.device)
         sources = PackageSources(
             cache_dir=arguments.cache_dir,

@@ -11,7 +11,7 @@ QUESTION_FLAGS: Final = ("choice", "noul", "score", "set", "span", "preset")
 EXAMPLES: Final = """\
 TEXT may be @FILE (@@ stands for an @ at the start) or - for standard input, which is read when there is no TEXT.
 
-  vela ask 'A cat sleeps.' 'A kitten naps.'                            the default model: similarities
+  vela ask 'A cat sleeps.' 'A kitten naps.'                            similarities, by a default model
   vela ask --url http://127.0.0.1:8100 @mail.txt --noul 'This is urgent'
   vela ask --model FOLDER @mail.txt --choice 'topic: What is it about? | bill: an invoice | other'
   vela ask --model FOLDER @mail.txt --score 'How polite is it? | rude | neutral | polite' --span 'Who? | person'
@@ -34,7 +34,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     parser.add_argument("texts", nargs="*", metavar="TEXT", help="the state, or what to classify, embed or rank")
     parser.add_argument("--url", metavar="URL", help="ask this server (http:, https: or unix:PATH); else in process")
-    parser.add_argument("--model", metavar="MODEL", help="what to load (default: the embedded one); a served name")
+    parser.add_argument(
+        "--model", metavar="MODEL", help="what to load (default: one of our own for what is asked); a served name"
+    )
     parser.add_argument("--revision", metavar="SHA", help="commit of the MODEL to load")
     parser.add_argument("--device", default="auto", help="auto, or an accelerator with an optional :N (default auto)")
     parser.add_argument("--surface", choices=SURFACES, help="default: what the options and the model call for")

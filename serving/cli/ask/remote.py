@@ -17,11 +17,12 @@ SHOWN: Final = 300  # characters of an answer that is not understood
 
 
 class RemoteModel:
-    """The model `name` of the server at `url`; without a name, the only one."""
+    """The model `name` of the server at `url`; without a name the only one, or the only one of a surface."""
 
-    def __init__(self, url: str, name: str | None) -> None:
+    def __init__(self, url: str, name: str | None, surface: str | None) -> None:
         self._url = url.rstrip("/")
         self._name = name
+        self._surface = surface
         self._connection, self._prefix = _connect(self._url)
 
     def card(self) -> Mapping[str, Any]:
@@ -31,7 +32,8 @@ class RemoteModel:
             cards = {card["id"]: card for card in json.loads(content)["data"]}
         except (ValueError, TypeError, KeyError):
             raise CommandFailed(f"{self._url} lists no models: is it a Vela server?") from None
-        return _choose(cards, self._name, self._url)
+        fitting = {name: card for name, card in cards.items() if self._surface in card.get("surfaces", ())}
+        return _choose(fitting if self._name is None and fitting else cards, self._name, self._url)
 
     def ask(self, surface: str, body: Mapping[str, Any]) -> Reply:
         """Post a request. Raises CommandFailed."""

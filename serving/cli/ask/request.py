@@ -51,6 +51,16 @@ def read_asked(arguments: argparse.Namespace, reader: TextReader) -> Asked:
     return Asked(texts, parts, query, questions, options, arguments.surface)
 
 
+def called_for(arguments: argparse.Namespace) -> str | None:
+    """The surface that the command line names, or that its questions or query need."""
+    if arguments.surface is not None:
+        surface: str = arguments.surface
+        return surface
+    if arguments.questions or arguments.question_file is not None:
+        return "decisions"
+    return None if arguments.query is None else "rerank"
+
+
 def make_request(asked: Asked, card: Mapping[str, Any]) -> Request:
     """The request for a model. Raises CommandFailed when it does not serve what is asked."""
     surface = _surface(asked, card)

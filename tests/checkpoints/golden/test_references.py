@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from checkpoints.embedded import DEFAULT
 from checkpoints.fixtures import configs
 from checkpoints.golden import Entry, Expected, Reference, References, add_entry, packaged
+from checkpoints.tables.embedded import MINILM
 from checkpoints.tables.entry import BuiltIn
 from checkpoints.tables.vela1 import VELA1
 from checkpoints.tables.vela2 import VELA2
@@ -44,8 +44,8 @@ def test_a_revision_names_the_reference() -> None:
 
 def test_the_operators_files_go_before_those_of_the_project(tmp_path: Path) -> None:
     path = tmp_path / "own.json"
-    add_entry(path, "mine", Entry(model_sha256=DEFAULT.model_sha256, answers={"cpu": {"embeddings": {"0.0": 1.0}}}))
-    found = References.read([path]).find(DEFAULT.model_sha256, "cpu")
+    add_entry(path, "mine", Entry(model_sha256=MINILM.model_sha256, answers={"cpu": {"embeddings": {"0.0": 1.0}}}))
+    found = References.read([path]).find(MINILM.model_sha256, "cpu")
     assert found is not None
     assert found.name.startswith("mine@")
     assert References.read([path]).find(VELA1[1].model_sha256, "cpu") is not None
@@ -74,7 +74,7 @@ def test_what_is_recorded() -> None:
         "Reranker",
     }
     assert {entry.repo for entry in VELA2} <= set(RECORDED)
-    assert set(RECORDED) - {entry.repo for entry in (*VELA1, *VELA2)} == {DEFAULT.repo}
+    assert set(RECORDED) - {entry.repo for entry in (*VELA1, *VELA2)} == {MINILM.repo}
     partial = {name: entry.partial for name, entry in RECORDED.items() if entry.partial}
     assert partial == {"vllm-sr/Vela-1.0-Encoder-307M-Hazard": {"cpu": ["texts"]}}
 
@@ -110,8 +110,8 @@ def test_recorded_scores_and_spans() -> None:
 
 
 def test_the_default_models_vectors_have_norm_one() -> None:
-    entry = RECORDED[DEFAULT.repo]
-    assert entry.model_sha256 == DEFAULT.model_sha256
+    entry = RECORDED[MINILM.repo or ""]
+    assert entry.model_sha256 == MINILM.model_sha256
     values = entry.answers["cpu"]["embeddings"]
     assert list(values) == [f"{index}.{component}" for index in range(2) for component in range(384)]
     for index in range(2):

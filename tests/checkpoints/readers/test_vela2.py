@@ -118,7 +118,11 @@ def test_other_packages_are_not_detected(package: Path, edit: Edit, changes: dic
         ("config.json", {"window_overlap": -1}, "window_overlap must be"),
         ("config.json", {"eos_token_id": 10**6}, "eos_token_id must be"),
         ("config.json", {"encoder_config": None}, "encoder_config must be an object"),
-        ("config.json", {"encoder_config": {"model_type": "t5"}}, "model_type must be 'bert' or 'modernbert'; found 't5'"),
+        (
+            "config.json",
+            {"encoder_config": {"model_type": "t5"}},
+            "model_type must be 'bert' or 'modernbert'; found 't5'",
+        ),
         ("calibration.json", {"temperature": ...}, "temperature must be an object"),
         ("calibration.json", {"temperature": {"choice": 0}}, "choice must be a number above 0"),
         ("calibration.json", {"thresholds": {"set:*": 0.3}}, r"span:\* must be a number from 0 to 1"),

