@@ -102,7 +102,7 @@ class Embedding:
         """One minus the cosine at every exit and dimension, and how far similarities within the batch are off."""
         hidden = network.backbone(batch.ids, batch.lengths, self.exits)
         real = batch.lengths > 0
-        width = batch.wanted.shape[1]
+        width = self.size.hidden
         sizes = (width, *(dimension for dimension in DIMENSIONS if dimension < width))
         angles, matrices = [], []
         for depth, size in itertools.product(self.exits, sizes):

@@ -32,7 +32,7 @@ SMALL: Final = Size(pieces=5000, hidden=128, inner=192, layers=4, heads=4)
 CASED: Final = replace(SMALL, pieces=7000)
 NO_LABEL: Final = -1
 _TEXTS: Final = 2048
-_MOST_TOKENS: Final = 128
+_MOST_TOKENS: Final = 126
 _SMOOTHED: Final = 0.05  # of a label's weight that goes to all labels
 
 

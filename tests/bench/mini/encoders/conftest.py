@@ -42,7 +42,7 @@ def open_tiny(teacher: Teacher, monkeypatch: pytest.MonkeyPatch) -> OpenEncoder:
     monkeypatch.setattr(embedding, "_DECISIONS", 2)
     monkeypatch.setattr(reranking, "_QUERIES", 6)
     monkeypatch.setattr(labelling, "_TEXTS", 12)
-    monkeypatch.setattr(shapes, "WIDTHS", (256,))
+    monkeypatch.setattr(shapes, "WIDTHS", (128, 512))
 
     def opened(name: str, home: Path) -> EncoderRun:
         return open_encoder(home, name, Steps(steps=2, learning_rate=1e-3), teacher=teacher)
