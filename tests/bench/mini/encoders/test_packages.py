@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -56,7 +57,8 @@ def test_the_reranker_begins_as_the_embedder_ended(open_tiny: OpenEncoder, tmp_p
         open_tiny("reranker", tmp_path)
     old = open_tiny("embedding", tmp_path)
     run = open_tiny("reranker", tmp_path)
-    new, other = (each.trainer.network().backbone for each in (run, old))
+    networks: list[Any] = [each.trainer.network() for each in (run, old)]
+    new, other = (network.backbone for network in networks)
     table, before = (np.asarray(each.embeddings.tok_embeddings.weight[...]) for each in (new, other))
     np.testing.assert_array_equal(table, before[run.start.pieces.rows])
     np.testing.assert_array_equal(new.layers[1].mlp.Wi.weight[...], other.layers[1].mlp.Wi.weight[...])
