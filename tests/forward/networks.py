@@ -1,4 +1,4 @@
-"""Small networks for the engine: one that keeps its promises, and ways to break them."""
+"""Small networks for the engine, one that keeps its promises and ways to break them; and the wait for its builder."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from vela_jax.contract import Readout, Row
+from vela_jax.forward.engine import BucketEngine
 from vela_jax.forward.network import Network
 
+PATIENCE = 60
 VOCAB = 50
 SUM, TOKENS = Readout("sum", 2), Readout("tokens", 2, per_token=True)
 Apply = Callable[[jax.Array, jax.Array, jax.Array, int], Mapping[str, jax.Array]]
@@ -74,3 +76,11 @@ def network(apply: Apply = honest, max_length: int = 64) -> Network:
 def row(*ids: int, readout: Readout = SUM) -> Row:
     """A row of ids."""
     return Row(np.array(ids, np.int32), readout)
+
+
+def settle(model: BucketEngine) -> None:
+    """Wait until the background has nothing left: work may add work behind what is waited for."""
+    quiet = 0
+    while quiet < 2:
+        model._builder.add(lambda: None, urgent=False).result(PATIENCE)
+        quiet = 0 if model._builder._tasks else quiet + 1

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 from tests.forward import networks
-from tests.forward.networks import SUM, TOKENS, Traces, row
+from tests.forward.networks import PATIENCE, SUM, TOKENS, Traces, row, settle
 from vela_jax.contract import DeviceFault, OutOfMemory, Readout, Row
 from vela_jax.forward.classes import Bucket
 from vela_jax.forward.engine import BucketEngine
 from vela_jax.forward.engine_args import EngineArgs, read_engine_args
 from vela_jax.forward.records import ClassRecords
 
-PATIENCE = 60
 OPEN: list[BucketEngine] = []
 
 
@@ -41,14 +40,6 @@ def ready(model: BucketEngine) -> BucketEngine:
     model.fill()
     settle(model)
     return model
-
-
-def settle(model: BucketEngine) -> None:
-    """Wait until the background has nothing left: work may add work behind what is waited for."""
-    quiet = 0
-    while quiet < 2:
-        model._builder.add(lambda: None, urgent=False).result(PATIENCE)
-        quiet = 0 if model._builder._tasks else quiet + 1
 
 
 def ask(model: BucketEngine, rows: list[Row]) -> list[np.ndarray]:

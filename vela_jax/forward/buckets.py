@@ -12,7 +12,7 @@ LENGTHS = (
     *(2560, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768),
 )
 COUNTS = (1, 2, 4, 8, 16, 32)
-ROOMS = (256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
+ROOMS = (512, 1024, 2048, 4096, 8192, 16384, 32768)
 """Room for the prefix of a row: coarse, since it multiplies the shapes of rows and costs them little time."""
 _FACTOR = 64  # of a number of tokens, from which on a CPU's code does not change
 
