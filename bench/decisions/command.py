@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.command import Benchmark, Workplace, parameters
+from bench.decisions import growth
 from bench.load import COLUMNS, Summary, measure
 from bench.peers.command import CLOCKS, is_installed
 from bench.process import Server, serving
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 
 FORWARD: Final = "forward"
 HTTP: Final = "http"
-PARTS: Final = (FORWARD, HTTP)
+QUESTIONS: Final = "questions"
+PARTS: Final = (FORWARD, HTTP, QUESTIONS)
+USUAL_PARTS: Final = (FORWARD, HTTP)  # the third takes a decoder of gigabytes
 VARIANT: Final = "vela2_0.3b"
 STATES: Final = (32, 128, 512, 2048)
 TOLERANCE: Final = 1e-3  # of logits, which are cosines divided by temperatures of about 0.06
@@ -36,7 +39,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", type=Path, metavar="FOLDER", help="a Vela 2.0 encoder package (default: a random one of 0.3B)"
     )
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="default: both")
+    usual = list(USUAL_PARTS)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=usual, help=f"default: {' '.join(usual)}")
+    growth.add_growth_arguments(parser)
     parser.add_argument("--states", type=int, nargs="+", default=list(STATES), help="tokens of a state")
     parser.add_argument("--threads", type=int, default=usable_cpus(), help="CPU threads of a forward (default: all)")
     parser.add_argument("--rounds", type=int, default=9, help="rounds of a forward (default 9)")
@@ -53,24 +58,36 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace, workplace: Workplace) -> Report:
     os.environ["NPROC"] = str(arguments.threads)  # read when the numerical library starts
     os.environ["JAX_PLATFORMS"] = "cpu"
-    folder = arguments.model
-    if folder is None:
-        workplace.say(f"writing a random package: {VARIANT}")
-        folder = write_fixture(workplace.folder / VARIANT, VARIANT)
     tables: list[Table] = []
     charts: list[Chart] = []
     notes: list[str] = []
-    if FORWARD in arguments.parts:
+    folder = _package(arguments.model, VARIANT, workplace) if set(arguments.parts) & set(USUAL_PARTS) else None
+    if folder is not None and FORWARD in arguments.parts:
         results = _forwards(folder, arguments, workplace, notes)
         tables.append(_forward_table(results))
         charts += _forward_charts(results)
-    if HTTP in arguments.parts:
+    if folder is not None and HTTP in arguments.parts:
         found = _calls(folder, arguments, workplace)
         tables.append(_phase_table(found))
         charts.append(_phase_chart(found))
-    names = ("model", "parts", "states", "threads", "rounds", "clock", "callers", "calls")
+    if QUESTIONS in arguments.parts:
+        decoder = _package(arguments.decoder, growth.VARIANT, workplace)
+        grown = growth.measure_growth(decoder, arguments, workplace, notes)
+        tables += [grown.table(), grown.memory_table()]
+        charts += grown.charts()
+        notes += grown.notes()
+    shown = ("model", "decoder", "parts", "states", "decoder_states", "questions")
+    names = (*shown, "threads", "rounds", "clock", "callers", "calls")
     kept = not any("outputs differ" in note for note in notes)
     return Report("decisions", parameters(arguments, names), tables, charts, notes, kept)
+
+
+def _package(given: Path | None, variant: str, workplace: Workplace) -> Path:
+    """The package that was named, else a random one."""
+    if given is not None:
+        return given
+    workplace.say(f"writing a random package: {variant}")
+    return write_fixture(workplace.folder / variant, variant)
 
 
 def _forwards(
