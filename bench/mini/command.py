@@ -25,8 +25,8 @@ from bench.mini.weights import DTYPES
 HOME: Final = Path("bench/results/mini")
 DECISION: Final = "decision"
 _NAME: Final = "Vela-Mini-Decision"
-_STEPS: Final = 6000
-_LEARNING_RATE: Final = 4e-4
+_STEPS: Final = 2400
+_LEARNING_RATE: Final = 3e-4
 _SHARE_DISTILLED: Final = 0.25
 _JUDGED: Final = 1200
 _FITTED: Final = 600
@@ -49,8 +49,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _check(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
     """Refuse options that the chosen model does not have."""
     model, values = getattr(given, "model", DECISION), vars(given)
-    if model == DECISION and values.get("figures"):
-        parser.error("--figures is for the encoders: the decision model's package has no card")
     if model != DECISION and (values.get("cases") or values.get("name")):
         parser.error(f"--cases and --name are for the decision model, not for {model}")
 
@@ -77,7 +75,7 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     _add_run(parser)
     parser.add_argument("output", type=Path, help="folder of the package, which is made")
     parser.add_argument("--name", help="name of a decision model (default Vela-Mini-Decision)")
-    parser.add_argument("--figures", type=Path, metavar="FILE", help="what `judge` printed, for an encoder's card")
+    parser.add_argument("--figures", type=Path, metavar="FILE", help="what `judge` printed, for the card")
     parser.add_argument("--dtype", choices=sorted(DTYPES), default="BF16")
 
 
@@ -120,7 +118,8 @@ def _export(given: argparse.Namespace, console: Console) -> None:
         return encoders.export(given, console)
     student, start = trained(given.home, _recipe(given), given.seed)
     fitted = fit(Evaluation(student, start.tokenizer, start.special).ask(_held_cases(_FITTED, _FIT_SEED)))
-    write_package(given.output, given.name or _NAME, student, start.cut, fitted, given.dtype)
+    figures = json.loads(given.figures.read_text(encoding="utf-8"))["figures"] if given.figures else {}
+    write_package(given.output, given.name or _NAME, student, start.cut, fitted, figures=figures, dtype=given.dtype)
     size = sum(path.stat().st_size for path in given.output.iterdir())
     return console.print(f"wrote {given.output}: {size / 1e6:.1f} MB")
 

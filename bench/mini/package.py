@@ -12,8 +12,8 @@ from typing import Any, Final
 from safetensors.numpy import save_file
 
 from bench.mini.calibration import Fitted
+from bench.mini.card import About, notice, write_card
 from bench.mini.student import Student
-from bench.mini.texts.sources import SOURCES
 from bench.mini.vocabulary import BEGIN, END, PAD, Cut
 from bench.mini.weights import DTYPES, stored
 from checkpoints.keymaps import MARKED_ENCODERS
@@ -25,20 +25,43 @@ KEY_MAP: Final = MARKED_ENCODERS["bert"]
 """Names of the tensors on disk."""
 
 
-def write_package(directory: Path, name: str, student: Student, cut: Cut, fitted: Fitted, dtype: str = "BF16") -> Path:
+def write_package(
+    directory: Path,
+    name: str,
+    student: Student,
+    cut: Cut,
+    fitted: Fitted,
+    *,
+    figures: Mapping[str, Any] | None = None,
+    dtype: str = "BF16",
+) -> Path:
     """Write a package into a directory, which is made. Raises ValueError when it holds anything, or for the dtype."""
     if dtype not in DTYPES:
         raise ValueError(f"unknown dtype {dtype!r}: choose one of {', '.join(DTYPES)}")
     if directory.exists() and any(directory.iterdir()):
         raise ValueError(f"{directory} is not empty: choose another one")
     directory.mkdir(parents=True, exist_ok=True)
-    save_file(stored(student, KEY_MAP, dtype), directory / "model.safetensors", metadata={"format": "pt"})
+    weights = stored(student, KEY_MAP, dtype)
+    save_file(weights, directory / "model.safetensors", metadata={"format": "pt"})
     (directory / "tokenizer.json").write_text(cut.tokenizer, encoding="utf-8")
     _write_json(directory / "config.json", _config(name, student, cut))
     _write_json(directory / "calibration.json", fitted.members())
-    (directory / "NOTICE").write_text(_notice(), encoding="utf-8")
+    (directory / "NOTICE").write_text(notice(), encoding="utf-8")
     _write_sums(directory, ("calibration.json", "config.json", "model.safetensors", "tokenizer.json"))
+    values = sum(each.size for each in weights.values())
+    write_card(directory, _about(name, student), values, figures or {})
     return directory
+
+
+def _about(name: str, student: Student) -> About:
+    config = student.backbone.config
+    return About(
+        title=name,
+        text="Answers typed questions about a text: choice, noul, score, set and span; presets pii and relevance.",
+        shape=f"BERT with {config.num_hidden_layers} layers of {config.hidden_size} and {config.vocab_size} pieces",
+        files="The format is that of the Vela 2.0 encoder; its `encoder_config` is that of a BERT.",
+        most_tokens=config.max_position_embeddings,
+    )
 
 
 def _config(name: str, student: Student, cut: Cut) -> dict[str, Any]:
@@ -61,11 +84,6 @@ def _config(name: str, student: Student, cut: Cut) -> dict[str, Any]:
         "max_length": backbone.max_position_embeddings,
         "window_overlap": WINDOW_OVERLAP,
     }
-
-
-def _notice() -> str:
-    lines = [f"{source.name}: {source.licence}. {source.notice}".strip() for source in SOURCES]
-    return "\n".join(lines) + "\n"
 
 
 def _write_json(path: Path, value: Mapping[str, Any]) -> None:

@@ -45,8 +45,19 @@ class Student(nnx.Module):
 
     def option_vectors(self, hidden: jax.Array, places: Int32[jax.Array, "B K"]) -> Float[jax.Array, "B K P"]:
         """The vectors of options without their question, length 1."""
-        states = jnp.take_along_axis(hidden, places[:, :, None], axis=1, mode="clip")
-        return unit(self.head.w_o(self.head.norm(states)))
+        return unit(self.head.w_o(self.head.norm(_states_at(hidden, places))))
+
+    def question_vectors(
+        self, hidden: jax.Array, places: Int32[jax.Array, "B 1"], options: Int32[jax.Array, "B 1"]
+    ) -> Float[jax.Array, "B 2 P"]:
+        """The vector of a question, and that of an option with its question, length 1."""
+        question = self.head.w_q(self.head.norm(_states_at(hidden, places)))
+        option = self.head.w_o(self.head.norm(_states_at(hidden, options)))
+        return unit(jnp.concatenate([question, option + question], axis=1))
+
+
+def _states_at(hidden: Float[jax.Array, "B S D"], places: Int32[jax.Array, "B K"]) -> Float[jax.Array, "B K D"]:
+    return jnp.take_along_axis(hidden, places[:, :, None], axis=1, mode="clip")
 
 
 def unit(vectors: jax.Array) -> jax.Array:
@@ -90,11 +101,10 @@ def _copy_embeddings(backbone: Bert, teacher: Any, cut: Cut, seed: int) -> None:
 
 
 def _start_head(head: MarkerHead, projection: NDArray[np.float32]) -> None:
-    """The projection for all vectors; questions add nothing at first, and the network of options' own states little."""
+    """The projection for all vectors, so that a noul begins as the likeness of its question and the text."""
     axes = jnp.asarray(projection)
-    for linear in (head.w_o, head.w_p, head.w_t, head.w_e):
+    for linear in (head.w_o, head.w_q, head.w_p, head.w_t, head.w_e):
         linear.weight[...] = axes
-    head.w_q.weight[...] = jnp.zeros_like(axes)
     assert head.w_t.bias is not None
     assert head.w_e.bias is not None
     assert head.w_p.bias is not None

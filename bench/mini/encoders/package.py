@@ -10,10 +10,10 @@ from typing import Any, Final
 from flax import nnx
 from safetensors.numpy import save_file
 
+from bench.mini.card import About, notice, write_card
 from bench.mini.encoders.model import Encoder
 from bench.mini.encoders.networks import MAX_TOKENS
 from bench.mini.encoders.pieces import NAMES, Pieces
-from bench.mini.texts.sources import SOURCES
 from bench.mini.weights import DTYPES, stored
 from checkpoints.keymaps import CLASSIFIER_HEAD, RELEVANCE_SCORERS, merged
 from checkpoints.keymaps.modernbert import backbone_map
@@ -45,13 +45,21 @@ def write_encoder(
         "tokenizer.json": pieces.tokenizer.encode(),
         "tokenizer_config.json": {**NAMES, **limits, "do_lower_case": not encoder.cased},
         "special_tokens_map.json": NAMES,
-        "NOTICE": _notice().encode(),
+        "NOTICE": notice().encode(),
         **encoder.files(),
     }
     for name, content in files.items():
         _write(directory / name, content)
     values = _write_weights(directory, encoder, network, dtype)
-    (directory / "README.md").write_text(_card(directory, encoder, values, figures or {}), encoding="utf-8")
+    size = encoder.size
+    about = About(
+        title=encoder.title,
+        text=encoder.about,
+        shape=f"ModernBERT with {size.layers} layers of {size.hidden} and {size.pieces} pieces",
+        files=f"The format is that of the Vela 1.0 models. {encoder.note}",
+        most_tokens=MAX_TOKENS,
+    )
+    write_card(directory, about, values, figures or {})
     return directory
 
 
@@ -72,46 +80,3 @@ def _write(path: Path, content: Any) -> None:
         path.write_bytes(content)
     else:
         path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def _notice() -> str:
-    return "".join(f"{source.name}: {source.licence}. {source.notice}".strip() + "\n" for source in SOURCES)
-
-
-def _card(directory: Path, encoder: Encoder, values: int, figures: Mapping[str, Any]) -> str:
-    size = encoder.size
-    megabytes = sum(path.stat().st_size for path in directory.rglob("*") if path.is_file()) / 1e6
-    sources = "\n".join(f"- {source.name}: {source.licence}. {source.notice}".strip() for source in SOURCES)
-    rows = "\n".join(f"| {name} | {value} |" for name, value in figures.items())
-    judged = f"| Figure | Value |\n| --- | --- |\n{rows}" if rows else "Not judged."
-    return f"""---
-license: apache-2.0
-language: en
----
-# {encoder.title}
-
-{encoder.about} A small model for demonstrations: ModernBERT with {size.layers} layers of {size.hidden} and
-{size.pieces} pieces, {values:,} values, {megabytes:.1f} MB.
-
-## Files
-
-The format is that of the Vela 1.0 models. {encoder.note}
-
-## What it learned from
-
-{sources}
-
-Texts are sentences filled from tables, phrases and definitions; none is about a real person.
-
-## Figures
-
-On texts of held-out patterns, topics, names and words, made in the same way as those of training:
-
-{judged}
-
-## Limits
-
-English only; short texts (it was trained on sentences, and reads at most {MAX_TOKENS} tokens). Its patterns are few, so
-texts from elsewhere are read worse than the figures say. It shows how such a model is served and is no basis for
-decisions about people or for protection.
-"""

@@ -17,6 +17,8 @@ from bench.mini.training.shapes import Shape, padded
 
 _SET: Final = KINDS.index("set")
 _SPAN: Final = KINDS.index("span")
+_NOUL: Final = KINDS.index("noul")
+_TRUE: Final = 1  # place of `true` among the options of a noul
 _FAR: Final = -1e9
 SPAN_WEIGHT: Final = 4.0  # of a span's mean over words against the loss of a question
 POSITIVE_WEIGHT: Final = 3.0  # of words that carry a label: there are few
@@ -37,6 +39,7 @@ class Batch:
     labels: jax.Array  # [B]
     state: jax.Array  # [B P], the teacher's vector of the state; 0 where there is none
     options: jax.Array  # [B K P]
+    question: jax.Array  # [B P], of nouls
 
 
 @jax.tree_util.register_dataclass
@@ -60,6 +63,7 @@ def collate(rows: Sequence[Target], shape: Shape, vectors: Sequence[np.ndarray |
     kind, labels = np.zeros(count, np.int32), np.zeros(count, np.int32)
     state = np.zeros((count, width), np.float32)
     options = np.zeros((count, MOST_OPTIONS, width), np.float32)
+    question = np.zeros((count, width), np.float32)
     for place, (row, known) in enumerate(zip(rows, vectors, strict=True)):
         marks[place, :, : len(row.ids)] = row.marks
         words[place, : len(row.ids)] = row.words
@@ -67,8 +71,12 @@ def collate(rows: Sequence[Target], shape: Shape, vectors: Sequence[np.ndarray |
         kind[place], labels[place] = row.kind, row.labels
         if known is not None:
             state[place] = known[0]
-            options[place, : len(known) - 1] = known[1:]
-    return Batch(*map(jnp.asarray, (ids, lengths, marks, kind, places, wanted, words, labels, state, options)))
+            if row.kind == _NOUL:
+                question[place] = known[1]
+            else:
+                options[place, : len(known) - 1] = known[1:]
+    members = (ids, lengths, marks, kind, places, wanted, words, labels, state, options, question)
+    return Batch(*map(jnp.asarray, members))
 
 
 def losses(student: Student, batch: Batch) -> Losses:
@@ -112,13 +120,26 @@ def binary(logits: jax.Array, wanted: jax.Array) -> jax.Array:
 
 
 def _distilled(student: Student, hidden: jax.Array, segment: jax.Array, batch: Batch) -> jax.Array:
-    """One minus the cosine with the teacher, of the state and of each option."""
-    known = jnp.sum(jnp.abs(batch.options), axis=-1) > 0
+    """One minus the cosine with the teacher, of the state, and of each option.
+
+    Of a noul both the question and what its `true` is compared as, so that it begins as the likeness of question and
+    text: without that, nothing tells `true` from `false` and nouls stay at chance.
+    """
+    known = _is_known(batch.options)
     state = 1 - jnp.sum(student.pooled(hidden, segment) * batch.state, axis=-1)
     options = 1 - jnp.sum(student.option_vectors(hidden, batch.places) * batch.options, axis=-1)
     counts = jnp.maximum(jnp.sum(known, axis=-1), 1).astype(jnp.float32)
-    rows = state + jnp.sum(jnp.where(known, options, 0.0), axis=-1) / counts
-    return _mean(rows, known[:, 0])
+    asked = jnp.take_along_axis(batch.marks[:, 2], batch.places[:, :1], axis=1, mode="clip")
+    vectors = student.question_vectors(hidden, asked, batch.places[:, _TRUE : _TRUE + 1])
+    question = 1 - jnp.mean(jnp.sum(vectors * batch.question[:, None], axis=-1), axis=1)
+    of_options = jnp.sum(jnp.where(known, options, 0.0), axis=-1) / counts
+    rows = state + jnp.where(_is_known(batch.question), question, of_options)
+    return _mean(rows, _is_known(batch.state))
+
+
+def _is_known(vectors: jax.Array) -> jax.Array:
+    """Which vectors the teacher gave; the others are 0."""
+    return jnp.sum(jnp.abs(vectors), axis=-1) > 0
 
 
 def _mean(rows: jax.Array, chosen: jax.Array) -> jax.Array:

@@ -44,7 +44,7 @@ class Target:
     wanted: NDArray[np.float32]  # [K], probabilities; of a set 0 or 1; -1 where there is no option
     words: NDArray[np.int32]  # [S], at the first token of a word its label or NO_LABEL, else NOT_A_WORD
     labels: int
-    texts: tuple[str, ...]  # of the state and each option, for the teacher; empty: nothing to learn from it
+    texts: tuple[str, ...]  # of the state, then of each option or of a noul; empty: nothing to learn from the teacher
 
 
 class RowMaker:
@@ -120,7 +120,11 @@ def _label_words(words: NDArray[np.int32], part: PartTokens, start: int, ask: As
 
 
 def _texts(ask: Ask, asked: Asked, parts: Mapping[str, str]) -> tuple[str, ...]:
-    if ask.kind not in ("choice", "set") or set(parts) != {"user"}:
+    if set(parts) != {"user"}:
+        return ()
+    if ask.kind == "noul":
+        return (parts["user"], str(ask.raw["instructions"]))
+    if ask.kind not in ("choice", "set"):
         return ()
     options = [f"{name}: {text}" if text else name for name, text in asked.options]
     return (parts["user"], *(option.replace("_", " ") for option in options))

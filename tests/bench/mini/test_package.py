@@ -22,7 +22,7 @@ from checkpoints.weights import TensorFile
 
 
 def test_what_is_written_is_read_back(student: Student, start: Start, home: Path) -> None:
-    write_package(home, "Tiny", student, start.cut, Fitted(), "F32")
+    write_package(home, "Tiny", student, start.cut, Fitted(), dtype="F32")
     file = TensorFile.open(PackageFolder.local(home), "model.safetensors")
     params = nnx.state(student, nnx.Param)
     read = read_params(params, plan_fills(params, [Source(file, KEY_MAP)]))
@@ -62,7 +62,7 @@ def test_a_folder_in_use_and_an_unknown_dtype_are_refused(student: Student, star
     with pytest.raises(ValueError, match="not empty"):
         write_package(tmp_path, "Tiny", student, start.cut, Fitted())
     with pytest.raises(ValueError, match="choose one of BF16"):
-        write_package(tmp_path / "x", "Tiny", student, start.cut, Fitted(), "I8")
+        write_package(tmp_path / "x", "Tiny", student, start.cut, Fitted(), dtype="I8")
 
 
 def test_a_student_is_judged_as_the_server_would_answer(student: Student, start: Start) -> None:

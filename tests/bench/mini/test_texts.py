@@ -97,7 +97,7 @@ def test_the_dictionary_is_read_as_its_files_hold_it(tmp_path: Path) -> None:
     (tmp_path / "data.noun").write_text(
         '  1 licence text\n00001740 03 n 02 entity 0 living_thing(p) 0 000 | what is; "an example of it"  \n'
     )
-    assert list(entries(tmp_path)) == [Entry(("entity", "living thing"), "what is")]
+    assert list(entries(tmp_path)) == [Entry(("entity", "living thing"), "what is", ("an example of it",))]
 
 
 def test_a_missing_dictionary_has_no_entries(tmp_path: Path) -> None:
