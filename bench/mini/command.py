@@ -1,4 +1,4 @@
-"""The command of the small models: `python -m bench.mini train | judge | export | cases`."""
+"""The command of the small models: `python -m bench.mini train | judge | export | ship | cases`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from bench.mini.encoders import command as encoders
 from bench.mini.encoders.run import ENCODERS
 from bench.mini.evaluation import Evaluation, fit, judge
 from bench.mini.package import write_package
+from bench.mini.pins import ship
 from bench.mini.progress import progress_bar, until
 from bench.mini.run import open_run, trained
 from bench.mini.tasks.mixture import held
@@ -79,6 +80,10 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dtype", choices=sorted(DTYPES), default="BF16")
 
 
+def _add_ship(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("packages", type=Path, nargs="+", metavar="FOLDER", help="exported packages, named by folder")
+
+
 def _add_cases(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("output", type=Path, help="file to write, one case a line")
     parser.add_argument("--count", type=int, default=_JUDGED)
@@ -124,6 +129,11 @@ def _export(given: argparse.Namespace, console: Console) -> None:
     return console.print(f"wrote {given.output}: {size / 1e6:.1f} MB")
 
 
+def _ship(given: argparse.Namespace, console: Console) -> None:
+    ship(given.packages)
+    console.print(f"shipped {', '.join(path.resolve().name for path in given.packages)}")
+
+
 def _cases(given: argparse.Namespace, console: Console) -> None:
     cases = _held_cases(given.count, given.seed)
     given.output.write_text("".join(json.dumps(case, ensure_ascii=False) + "\n" for case in cases), encoding="utf-8")
@@ -152,6 +162,7 @@ COMMANDS: Final[
         "train": ("Train a model, or go on with it.", _add_train, _train),
         "judge": ("Measure a trained model on what it was not trained on.", _add_judge, _judge),
         "export": ("Write a trained model as a package.", _add_export, _export),
+        "ship": ("Put exported packages among those that this project ships, and pin them.", _add_ship, _ship),
         "cases": ("Write held-out examples as a file of cases.", _add_cases, _cases),
     }
 )
