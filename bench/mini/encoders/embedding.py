@@ -125,8 +125,9 @@ class Embedding:
         want = _similarities(exam.teacher.vectors(texts), ends)
         near = np.array([pair.near for pair in judged])
         found: dict[str, Any] = {"pairs": len(judged)}
-        for layer, dimension in itertools.product(exam.served.spec.layers, exam.served.spec.dimensions):
-            have = _similarities(_vectors(exam.served, texts, layer, dimension), ends)
+        whole = {layer: _vectors(exam.served, texts, layer) for layer in exam.served.spec.layers}
+        for layer, dimension in itertools.product(whole, exam.served.spec.dimensions):
+            have = _similarities(whole[layer][:, :dimension], ends)
             found[f"spearman.{layer}.{dimension}"] = round(spearman(have, want), 3)
             if (layer, dimension) == (self.exits[-1], self.size.hidden):
                 found["spearman"] = found[f"spearman.{layer}.{dimension}"]
@@ -178,13 +179,14 @@ def _mean(values: jax.Array, chosen: jax.Array) -> jax.Array:
 
 
 def _similarities(vectors: NDArray[np.float32], ends: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Cosines of pairs [N 2] of vectors of length 1."""
-    found: NDArray[np.float64] = np.sum(vectors[ends[:, 0]].astype(np.float64) * vectors[ends[:, 1]], axis=1)
+    """Cosines of pairs [N 2] of vectors."""
+    scaled = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    found: NDArray[np.float64] = np.sum(scaled[ends[:, 0]].astype(np.float64) * scaled[ends[:, 1]], axis=1)
     return found
 
 
-def _vectors(served: Served, texts: list[str], layer: int, dimension: int) -> NDArray[np.float32]:
+def _vectors(served: Served, texts: list[str], layer: int) -> NDArray[np.float32]:
     parts = [texts[start : start + 1024] for start in range(0, len(texts), 1024)]
-    requests = [EmbeddingsRequest(input=part, layer=layer, dimensions=dimension) for part in parts]
+    requests = [EmbeddingsRequest(input=part, layer=layer) for part in parts]
     bodies = served.ask(Surface.EMBEDDINGS, requests)
     return np.array([entry["embedding"] for body in bodies for entry in body["data"]], np.float32)
