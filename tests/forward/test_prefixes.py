@@ -40,9 +40,9 @@ def read_prefix(params: jax.Array, ids: jax.Array, lengths: jax.Array, room: int
 
 
 def after(params: jax.Array, state: Any, ids: jax.Array, lengths: jax.Array, depth: int) -> Mapping[str, jax.Array]:
-    """Each token's value and the sum of the prefix."""
+    """Each token's value and the largest of the prefix."""
     values, count = state
-    before = jnp.sum(jnp.where(jnp.arange(values.shape[0]) < count, values, 0.0), keepdims=True)
+    before = jnp.max(jnp.where(jnp.arange(values.shape[0]) < count, values, 0.0), keepdims=True)
     found = networks.honest(params, ids, lengths, depth)["tokens"]
     return {"values": found + before[None]}
 
@@ -98,10 +98,10 @@ def test_rows_continue_their_own_prefix() -> None:
     first, second = prefix(1, 2, 3), prefix(*[1] * 520)
     rows = [row(first, 1, 2), row(second, 1), row(first, *range(20)), row(second, 4)]
     found = ask(engine(), rows)
-    assert found[0] == [14.0, 16.0]
-    assert found[1] == [1042.0]
-    assert found[2] == [12.0 + 2 * index for index in range(20)]
-    assert found[3] == [1048.0]
+    assert found[0] == [8.0, 10.0]
+    assert found[1] == [4.0]
+    assert found[2] == [6.0 + 2 * index for index in range(20)]
+    assert found[3] == [10.0]
 
 
 def test_a_prefix_is_read_once_for_rows_of_all_lengths_and_plans(monkeypatch: pytest.MonkeyPatch) -> None:
