@@ -55,7 +55,7 @@ class TextClassifier:
     labels: tuple[str, ...]
     draw: Callable[[random.Random, Split], Labelled]
     size: Size = SMALL
-    steps: int = 2400
+    steps: int = 1500
     learning_rate: float = 2e-3
     note: ClassVar[str] = "Labels are those of the released model of this name."
     begins_as: ClassVar[str] = ""
@@ -116,7 +116,7 @@ class TokenClassifier:
     about: str = "It finds personal data of 17 kinds in a text."
     labels: tuple[str, ...] = labelled.PII_LABELS
     size: Size = CASED
-    steps: int = 4000
+    steps: int = 2500
     learning_rate: float = 2e-3
     note: ClassVar[str] = "Labels are those of the released model of this name."
     begins_as: ClassVar[str] = ""
