@@ -19,6 +19,7 @@ class About:
     shape: str  # its network in words
     files: str  # its format
     most_tokens: int
+    trained: str = ""  # for how long, and on what
 
 
 def write_card(directory: Path, about: About, values: int, figures: Mapping[str, Any]) -> None:
@@ -40,6 +41,7 @@ def _sources() -> list[str]:
 def _card(about: About, size: str, figures: Mapping[str, Any]) -> str:
     sources = "\n".join(f"- {line}" for line in _sources())
     rows = "\n".join(f"| {name} | {value} |" for name, value in figures.items())
+    trained = f" Training: {about.trained}." if about.trained else ""
     judged = f"| Figure | Value |\n| --- | --- |\n{rows}" if rows else "Not judged."
     return f"""---
 license: apache-2.0
@@ -57,7 +59,7 @@ language: en
 
 {sources}
 
-Texts are sentences filled from tables, phrases and definitions; none is about a real person.
+Texts are sentences filled from tables, phrases and definitions; none is about a real person.{trained}
 
 ## Figures
 

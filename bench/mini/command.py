@@ -77,6 +77,7 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("output", type=Path, help="folder of the package, which is made")
     parser.add_argument("--name", help="name of a decision model (default Vela-Mini-Decision)")
     parser.add_argument("--figures", type=Path, metavar="FILE", help="what `judge` printed, for the card")
+    parser.add_argument("--trained", default="", metavar="TEXT", help="how long training took, for the card")
     parser.add_argument("--dtype", choices=sorted(DTYPES), default="BF16")
 
 
@@ -124,7 +125,8 @@ def _export(given: argparse.Namespace, console: Console) -> None:
     student, start = trained(given.home, _recipe(given), given.seed)
     fitted = fit(Evaluation(student, start.tokenizer, start.special).ask(_held_cases(_FITTED, _FIT_SEED)))
     figures = json.loads(given.figures.read_text(encoding="utf-8"))["figures"] if given.figures else {}
-    write_package(given.output, given.name or _NAME, student, start.cut, fitted, figures=figures, dtype=given.dtype)
+    card: dict[str, Any] = {"figures": figures, "trained": given.trained}
+    write_package(given.output, given.name or _NAME, student, start.cut, fitted, **card, dtype=given.dtype)
     size = sum(path.stat().st_size for path in given.output.iterdir())
     return console.print(f"wrote {given.output}: {size / 1e6:.1f} MB")
 

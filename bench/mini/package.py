@@ -33,6 +33,7 @@ def write_package(
     fitted: Fitted,
     *,
     figures: Mapping[str, Any] | None = None,
+    trained: str = "",
     dtype: str = "BF16",
 ) -> Path:
     """Write a package into a directory, which is made. Raises ValueError when it holds anything, or for the dtype."""
@@ -49,11 +50,11 @@ def write_package(
     (directory / "NOTICE").write_text(notice(), encoding="utf-8")
     _write_sums(directory, ("calibration.json", "config.json", "model.safetensors", "tokenizer.json"))
     values = sum(each.size for each in weights.values())
-    write_card(directory, _about(name, student), values, figures or {})
+    write_card(directory, _about(name, student, trained), values, figures or {})
     return directory
 
 
-def _about(name: str, student: Student) -> About:
+def _about(name: str, student: Student, trained: str) -> About:
     config = student.backbone.config
     return About(
         title=name,
@@ -61,6 +62,7 @@ def _about(name: str, student: Student) -> About:
         shape=f"BERT with {config.num_hidden_layers} layers of {config.hidden_size} and {config.vocab_size} pieces",
         files="The format is that of the Vela 2.0 encoder; its `encoder_config` is that of a BERT.",
         most_tokens=config.max_position_embeddings,
+        trained=trained,
     )
 
 

@@ -13,8 +13,6 @@ from checkpoints.files import PackageFolder, file_digests
 from checkpoints.package import resolve, verify
 from checkpoints.tables.embedded import PINS
 
-CARD: Final = "README.md"
-"""The file of a package that may change without it."""
 _COMPONENTS: Final = ["apache-2.0", "WordNet-3.0"]
 
 
@@ -28,19 +26,18 @@ def ship(packages: Sequence[Path], home: Path = OWN, pins: Path = PINS) -> None:
         name = package.resolve().name
         found = pin(package)
         shutil.rmtree(home / name, ignore_errors=True)
-        shutil.copytree(package, home / name)
+        shutil.copytree(package, home / name, copy_function=shutil.copyfile)
         known[name] = found
     pins.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
 
 
 def pin(package: Path) -> dict[str, Any]:
-    """What is pinned of a package."""
-    provenance = verify(resolve(str(package))).provenance
-    folder = PackageFolder.local(package)
-    files = [str(path.relative_to(package)) for path in sorted(package.rglob("*")) if path.is_file()]
+    """What is pinned of a package: all that is read of it."""
+    verified = verify(resolve(str(package)))
+    provenance = verified.provenance
     return {
         "parameters": provenance.parameters,
         "model_sha256": provenance.model_sha256,
         "component_licences": _COMPONENTS,
-        "files": dict(file_digests(folder, [name for name in files if name != CARD])),
+        "files": dict(file_digests(PackageFolder.local(package), sorted(verified.reading.files))),
     }

@@ -41,7 +41,7 @@ def judge(given: argparse.Namespace, console: Console) -> None:
 def export(given: argparse.Namespace, console: Console) -> None:
     """Write an encoder as a package."""
     figures = json.loads(given.figures.read_text(encoding="utf-8")) if given.figures else {}
-    _write(_open(given), given.output, figures, given.dtype)
+    _write(_open(given), given.output, figures, given.dtype, given.trained)
     size = sum(path.stat().st_size for path in given.output.rglob("*") if path.is_file())
     console.print(f"wrote {given.output}: {size / 1e6:.1f} MB")
 
@@ -55,9 +55,9 @@ def _open(given: argparse.Namespace) -> EncoderRun:
     return open_encoder(given.home, given.model, steps, given.seed)
 
 
-def _write(run: EncoderRun, output: Path, figures: Mapping[str, Any], dtype: str) -> None:
+def _write(run: EncoderRun, output: Path, figures: Mapping[str, Any], dtype: str, trained: str = "") -> None:
     network, pieces = run.trainer.network(), run.start.pieces
-    write_encoder(output, run.encoder, network, run.config, pieces, figures=figures, dtype=dtype)
+    write_encoder(output, run.encoder, network, run.config, pieces, figures=figures, trained=trained, dtype=dtype)
 
 
 def _shown(progress: Progress) -> str:

@@ -31,6 +31,7 @@ def write_encoder(
     pieces: Pieces,
     *,
     figures: Mapping[str, Any] | None = None,
+    trained: str = "",
     dtype: str = "BF16",
 ) -> Path:
     """Write a package into a directory, which is made. Raises ValueError when it holds anything, or for the dtype."""
@@ -58,6 +59,7 @@ def write_encoder(
         shape=f"ModernBERT with {size.layers} layers of {size.hidden} and {size.pieces} pieces",
         files=f"The format is that of the Vela 1.0 models. {encoder.note}",
         most_tokens=MAX_TOKENS,
+        trained=trained,
     )
     write_card(directory, about, values, figures or {})
     return directory

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.mini.pins import CARD, pin, ship
+from bench.mini.pins import pin, ship
 from checkpoints.files import PackageError, PackageFolder, file_digests
 from checkpoints.fixtures import write_fixture
 
@@ -13,7 +13,7 @@ from checkpoints.fixtures import write_fixture
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
     path = write_fixture(tmp_path / "made" / "Tiny", "vela2_bert")
-    (path / CARD).write_text("a card")
+    (path / "README.md").write_text("a card")
     return path
 
 
@@ -26,8 +26,8 @@ def test_a_package_is_copied_and_pinned(package: Path, tmp_path: Path) -> None:
     assert found["Tiny"] == pin(package)
     folder = PackageFolder.local(home / "Tiny")
     assert file_digests(folder, found["Tiny"]["files"]) == found["Tiny"]["files"]
-    assert CARD not in found["Tiny"]["files"]
-    assert (home / "Tiny" / CARD).read_text() == "a card"
+    assert set(found["Tiny"]["files"]) == {"config.json", "calibration.json", "tokenizer.json", "model.safetensors"}
+    assert (home / "Tiny" / "README.md").read_text() == "a card"
 
 
 def test_a_second_time_takes_the_place_of_the_first(package: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from checkpoints.fixtures import configs
 from checkpoints.golden import Entry, Expected, Reference, References, add_entry, packaged
-from checkpoints.tables.embedded import MINILM
+from checkpoints.tables.embedded import MINI, MINILM
 from checkpoints.tables.entry import BuiltIn
 from checkpoints.tables.vela1 import VELA1
 from checkpoints.tables.vela2 import VELA2
@@ -74,7 +74,9 @@ def test_what_is_recorded() -> None:
         "Reranker",
     }
     assert {entry.repo for entry in VELA2} <= set(RECORDED)
-    assert set(RECORDED) - {entry.repo for entry in (*VELA1, *VELA2)} == {MINILM.repo}
+    own = {model.name for model in MINI}
+    assert set(RECORDED) - {entry.repo for entry in (*VELA1, *VELA2)} == {MINILM.repo, *own}
+    assert all(RECORDED[model.name].model_sha256 == model.model_sha256 for model in MINI)
     partial = {name: entry.partial for name, entry in RECORDED.items() if entry.partial}
     assert partial == {"vllm-sr/Vela-1.0-Encoder-307M-Hazard": {"cpu": ["texts"]}}
 
