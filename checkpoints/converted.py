@@ -11,6 +11,7 @@ import os
 import secrets
 import shutil
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 RECORD: Final = "converted.json"
 PARAMS: Final = "params"
 FORMAT: Final = "vela-jax-converted/1"
-_WEIGHTS: Final = "model.safetensors"
+_WEIGHTS: Final = ("model.safetensors", "model-*-of-*.safetensors")
 _GRAPHS: Final = "onnx/"  # only the names of graphs matter here
 _REMEDY: Final = "remove the copy and convert again"
 
@@ -118,7 +119,7 @@ def _write_contents(folder: PackageFolder, record: Record, params: ParamTree, st
 
     staged.mkdir()
     for name in record.package_files:
-        if name != _WEIGHTS and not name.startswith(_GRAPHS):
+        if not name.startswith(_GRAPHS) and not any(fnmatchcase(name, pattern) for pattern in _WEIGHTS):
             (staged / name).parent.mkdir(exist_ok=True)
             shutil.copyfile(folder.path(name), staged / name)
     arrays: dict[str, Any] = {_name(path): leaf[...] for path, leaf in nnx.to_flat_state(params)}

@@ -69,6 +69,14 @@ def test_large_tensors_are_upcast_piece_by_piece(tmp_path: Path, dtype: Any) -> 
     assert read.tobytes() == values.astype(np.float32).tobytes()
 
 
+@pytest.mark.parametrize("stored", [np.float32, np.float16, ml_dtypes.bfloat16], ids=lambda dtype: np.dtype(dtype).name)
+def test_tensors_may_be_read_as_bf16(tmp_path: Path, stored: Any) -> None:
+    values = np.random.default_rng(0).standard_normal((3, (1 << 18) + 5), np.float32).astype(stored)
+    read = open_bytes(tmp_path, save({"a": values})).read("a", np.dtype(ml_dtypes.bfloat16))
+    assert (read.dtype, read.shape) == (ml_dtypes.bfloat16, values.shape)
+    assert read.tobytes() == values.astype(ml_dtypes.bfloat16).tobytes()
+
+
 def test_special_values_of_bf16_survive(tmp_path: Path) -> None:
     bits = np.array([0x7F80, 0xFF80, 0x7FC0, 0x0001, 0x8000, 0x3F80], np.uint16)
     read = open_bytes(tmp_path, save({"a": bits.view(ml_dtypes.bfloat16)})).read("a")

@@ -67,3 +67,25 @@ def test_embedding_reads_rows_and_shows_a_wrong_id() -> None:
     rows = np.asarray(table(jnp.asarray([[0, 4, 9]], jnp.int32)))[0]
     np.testing.assert_array_equal(rows[:2], np.asarray(table.weight[...])[[0, 4]])
     assert np.isnan(rows[2]).all()
+
+
+@pytest.mark.parametrize("outputs", [1, 4, 64])
+@pytest.mark.parametrize("leading", [(1,), (2, 3)])
+def test_of_bf16_kernels_only_the_factors_are_rounded(leading: tuple[int, ...], outputs: int) -> None:
+    layer = Linear(300, outputs, bias=True, rngs=nnx.Rngs(0))
+    layer.weight = nnx.Param(layer.weight[...].astype(jnp.bfloat16))
+    x = random(*leading, 300)
+    factors = x if outputs == 1 else x.astype(jnp.bfloat16)  # a lone output is multiplied and summed in FP32
+    expected = np.asarray(factors, np.float64) @ np.asarray(layer.weight[...], np.float64).T
+    y = layer(x)
+    assert y.dtype == jnp.float32
+    np.testing.assert_allclose(np.asarray(y), expected, rtol=0, atol=1e-5)
+
+
+def test_vectors_of_a_bf16_table_are_fp32() -> None:
+    table = Embedding(5, 3, rngs=nnx.Rngs(0))
+    table.weight = nnx.Param(table.weight[...].astype(jnp.bfloat16))
+    vectors = table(jnp.array([[4, 9]], jnp.int32))
+    assert vectors.dtype == jnp.float32
+    np.testing.assert_array_equal(np.asarray(vectors[0, 0]), np.asarray(table.weight[...][4], np.float32))
+    assert np.isnan(np.asarray(vectors[0, 1])).all()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from serving import devices
 from serving.devices import DeviceMissing, check_device, place, survey
 
 
@@ -40,6 +43,31 @@ def test_auto_and_cpu_give_a_device() -> None:
 def test_a_device_that_the_host_lacks() -> None:
     with pytest.raises(DeviceMissing, match=r"no device 'cpu:7'; it has .*cpu"):
         place("cpu:7")
+
+
+def test_several_devices_that_the_host_lacks() -> None:
+    with pytest.raises(DeviceMissing, match=r"engine_args\.mesh asks for 99 devices, this host has \d+ from cpu on"):
+        place("cpu", 99)
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "label", "held"),
+    [
+        ("cuda", 1, "cuda:0", "a"),
+        ("cuda:1", 2, "cuda:1-2", "bc"),
+        ("auto", 3, "cuda:0-2", "abc"),
+        ("cpu", 2, "cpu", "xy"),
+    ],
+)
+def test_several_devices_are_those_behind_the_first(
+    monkeypatch: pytest.MonkeyPatch, text: str, count: int, label: str, held: str
+) -> None:
+    available: dict[str, Any] = {"cuda": list("abc"), "cpu": list("xy")}
+    monkeypatch.setattr(devices, "available_devices", lambda: available)
+    placement = place(text, count)
+    assert (placement.label, "".join(map(str, placement.devices))) == (label, held)
+    with pytest.raises(DeviceMissing, match=f"this host has 2 from {'cuda:1' if text == 'cuda:1' else 'cpu'} on"):
+        place(text if text == "cuda:1" else "cpu", 4)
 
 
 def test_survey_lists_labels_in_the_order_of_auto() -> None:
