@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,13 +13,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from bench.mini.encoders import sentences
 from bench.mini.encoders.model import STRIDE, Exam, Given
 from bench.mini.encoders.networks import Size
 from bench.mini.encoders.served import Served
 from bench.mini.measures import micro_f1
 from bench.mini.tasks import labelled
 from bench.mini.tasks.labelled import Labelled
+from bench.mini.texts.personal import Marked
 from bench.mini.texts.split import Split
+from bench.mini.texts.topics import topics
 from bench.mini.training.shapes import batches, padded
 from vela_jax.contract import Surface
 from vela_jax.families.task_heads.spec import ClassifierSpec, Kind
@@ -33,6 +37,9 @@ CASED: Final = replace(SMALL, pieces=7000)
 NO_LABEL: Final = -1
 _TEXTS: Final = 2048
 _MOST_TOKENS: Final = 126
+_PLAIN_SHARE: Final = 0.35
+_PHRASE_SHARE: Final = 0.35
+_NAMES_NOBODY: Final = re.compile(r"[a-z ,;'-]+")
 _SMOOTHED: Final = 0.05  # of a label's weight that goes to all labels
 
 
@@ -64,7 +71,8 @@ class TextClassifier:
 
     def corpus(self, rng: random.Random, count: int) -> list[str]:
         """Texts that decide which pieces it keeps."""
-        return [self.draw(rng, Split.TRAIN).text for _ in range(count)]
+        own = [self.draw(rng, Split.TRAIN).text for _ in range(count // 2)]
+        return own + sentences.texts(rng.randrange(STRIDE), count // 2)
 
     def members(self) -> Mapping[str, Any]:
         """What it adds to `config.json`."""
@@ -125,7 +133,8 @@ class TokenClassifier:
 
     def corpus(self, rng: random.Random, count: int) -> list[str]:
         """Texts that decide which pieces it keeps."""
-        return [labelled.personal(rng, Split.TRAIN).text for _ in range(count)]
+        own = [labelled.personal(rng, Split.TRAIN).text for _ in range(count // 2)]
+        return own + sentences.texts(rng.randrange(STRIDE), count // 2)
 
     def members(self) -> Mapping[str, Any]:
         """What it adds to `config.json`."""
@@ -141,7 +150,7 @@ class TokenClassifier:
         rng = random.Random(given.seed * STRIDE + chunk)
         rows, tags = [], []
         for _ in range(_TEXTS):
-            marked = labelled.personal(rng, Split.TRAIN)
+            marked = personal(rng)
             read = given.texts.tokenizer.encode(marked.text).first(_MOST_TOKENS)
             rows.append(given.texts.single.frame(read.ids))
             tags.append(labelled.tag(marked, [(start, end) for start, end in read.offsets.tolist()]))
@@ -179,17 +188,47 @@ class TokenClassifier:
         return {}
 
 
+def personal(rng: random.Random) -> Marked:
+    """A text with the places of its personal data; now and then a phrase of the dictionary, which names nobody."""
+    if rng.random() >= _PLAIN_SHARE:
+        return labelled.personal(rng, Split.TRAIN)
+    text = sentences.use(rng, Split.TRAIN)
+    while not _NAMES_NOBODY.fullmatch(text):
+        text = sentences.use(rng, Split.TRAIN)
+    return Marked(f"{text.capitalize()}." if rng.random() < 0.7 else text, ())
+
+
+def topical(rng: random.Random, split: Split) -> Labelled:
+    """A sentence and its domain; in training now and then a phrase alone, or what describes a topic."""
+    if split is Split.HELD or rng.random() >= _PHRASE_SHARE:
+        return labelled.domain(rng, split)
+    label = rng.choice(labelled.DOMAIN_LABELS)
+    every = [topic for side in Split for topic in topics(side)]
+    topic = rng.choice([topic for topic in every if labelled.domain_of(topic) == label])
+    return Labelled(
+        rng.choice(topic.names + topic.descriptions + topic.acts + topic.things), labelled.DOMAIN_LABELS.index(label)
+    )
+
+
+def guarded(rng: random.Random, split: Split) -> Labelled:
+    """An ordinary text, or an attack; in training some ordinary texts are phrases of the dictionary."""
+    drawn = labelled.guard(rng, split)
+    if split is Split.TRAIN and drawn.label == 0 and rng.random() < _PLAIN_SHARE:
+        return Labelled(sentences.use(rng, split), 0)
+    return drawn
+
+
 DOMAIN: Final = TextClassifier(
     title="Vela-Mini-Domain",
     about="It says which of 14 fields a text belongs to.",
     labels=labelled.DOMAIN_LABELS,
-    draw=labelled.domain,
+    draw=topical,
 )
 GUARD: Final = TextClassifier(
     title="Vela-Mini-Guard",
     about="It tells attacks on an assistant's rules from ordinary requests.",
     labels=labelled.GUARD_LABELS,
-    draw=labelled.guard,
+    draw=guarded,
 )
 PII: Final = TokenClassifier()
 
