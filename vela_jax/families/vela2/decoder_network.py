@@ -62,7 +62,15 @@ class DecoderNetwork(nnx.Module):
     ) -> dict[str, Float[jax.Array, "B S *C"]]:
         """Readouts by name; `depth` is that of the whole backbone."""
         assert depth == self.depths[-1]
-        hidden = self.backbone.read_branches(prefix, ids, lengths)
+        return self.read(self.backbone.read_branches(prefix, ids, lengths), lengths, marks)
+
+    def read(
+        self,
+        hidden: Float[jax.Array, "B S D"],
+        lengths: Int32[jax.Array, " B"],
+        marks: Int32[jax.Array, "B K S"],
+    ) -> dict[str, Float[jax.Array, "B S *C"]]:
+        """What the heads make of the final states of questions."""
         words, router, broad = (marks[:, kind] for kind in range(len(MARKS)))
         options = self.head(hidden, lengths)
         found = {OPTIONS: options, SET: options + self.set_bias[...]}
