@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from checkpoints.tables.embedded import EMBEDDED
 from serving.cli import main
 
 
@@ -18,8 +19,9 @@ def same_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_models_are_listed_one_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models"]) == 0
-    first, *built_in = capsys.readouterr().out.splitlines()
-    assert first.startswith("all-MiniLM-L6-v2 ")
+    lines = capsys.readouterr().out.splitlines()
+    embedded, built_in = lines[: len(EMBEDDED)], lines[len(EMBEDDED) :]
+    assert [line.split()[0] for line in embedded] == [model.name for model in EMBEDDED]
     assert built_in
     for line in built_in:
         name, backbone, parameters, unit = line.split()
