@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,13 @@ import pytest
 from flax import nnx
 
 from checkpoints.fixtures import write_fixture
+from checkpoints.fixtures.vela2_decoder import TINY_SIZES, write_decoder
 from checkpoints.package import resolve, verify
 from checkpoints.placing import check_split, in_precision
 from serving.assembly import FINAL_FAILURES, Assembler
 from serving.config import ModelEntry, PackageSources
 from serving.loaded import LoadedModel
-from tests.end_to_end.server import COLD
+from tests.end_to_end.server import COLD, keeping_compiled
 from vela_jax.contract import Surface
 from vela_jax.surfaces.requests import DecisionsRequest
 
@@ -36,9 +38,18 @@ BF16_TOLERANCE = 0.1
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("packages")
-    for variant in ("vela2_decoder", "vela2_both", "qwen3-lm"):
+    for variant in ("vela2_both", "qwen3-lm"):
         write_fixture(root / variant, variant)
+    backbone = {**TINY_SIZES.backbone, "num_hidden_layers": 2, "layer_types": ["linear_attention", "full_attention"]}
+    (root / "vela2_decoder").mkdir()
+    write_decoder(root / "vela2_decoder", replace(TINY_SIZES, backbone=backbone), 0, "F32")
     return root
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with keeping_compiled(tmp_path_factory):
+        yield
 
 
 def load(package: Path, **args: Any) -> LoadedModel:
