@@ -214,6 +214,17 @@ def test_numerics_follow_from_batching(batching: str, numerics: str) -> None:
     assert read_engine_args({"batching": batching}).numerics == numerics
 
 
+@pytest.mark.parametrize("batching", ["exact", "throughput"])
+def test_another_precision_than_the_release_is_approximate(batching: str) -> None:
+    assert read_engine_args({"batching": batching, "dtype": "bfloat16"}).numerics == "approximate"
+
+
+@pytest.mark.parametrize(("mesh", "devices"), [(None, 1), ({}, 1), ({"tensor": 4}, 4)])
+def test_a_mesh_is_a_number_of_devices_and_no_loss(mesh: object, devices: int) -> None:
+    args = read_engine_args({"mesh": mesh})
+    assert (args.devices, args.numerics) == (devices, "exact")
+
+
 @pytest.mark.parametrize(("platform", "tokens"), [("cpu", 1024), ("gpu", 65536)])
 def test_the_default_budget_follows_the_device(platform: str, tokens: int) -> None:
     assert EngineArgs().batch_tokens(platform) == tokens
@@ -230,6 +241,10 @@ def test_the_default_budget_follows_the_device(platform: str, tokens: int) -> No
         ({"warmup": [0]}, "warmup"),
         ({"background": [-1]}, "background"),
         ({"speed": 1}, "speed"),
+        ({"dtype": "fp8"}, r"\$\.dtype"),
+        ({"mesh": {"tensor": 0}}, "tensor must be at least 1"),
+        ({"mesh": {"tensor": True}}, r"\$\.mesh\.tensor"),
+        ({"mesh": {"rows": 2}}, "rows"),
     ],
 )
 def test_bad_engine_args_are_named(values: dict[str, object], says: str) -> None:
