@@ -30,7 +30,7 @@ QUESTIONS: dict[str, Any] = {
     "topics": {"type": "set", "instructions": "Which of them?", "criteria": {"m": None, "n": None}},
 }
 STATE = "Tom Baker asked what the largest daily dose is."
-ONE_LENGTH = {"length_buckets": [256]}
+ONE_LENGTH = {"length_buckets": [512]}
 BF16_TOLERANCE = 0.1
 """Of probabilities of a random network, which is more easily moved than a trained one."""
 
