@@ -37,11 +37,14 @@ class Timing:
         return ", ".join(f"{name};dur={1000 * seconds:.3f}" for name, seconds in phases.items())
 
     def _queue(self) -> float:
-        """Waiting for the model before the first forward and between forwards."""
+        """Waiting for the model before the first forward and between forwards; not while another model's part of a
+        bundle is planned.
+        """
         end = self.last_forward_end if self.last_forward_end is not None else self.answered
         if self.submitted is None or end is None:
             return 0.0
-        return max(0.0, end - self.submitted - self.forward)
+        start = self.submitted if self.planned is None else max(self.submitted, self.planned)
+        return max(0.0, end - start - self.forward)
 
 
 def _between(start: float | None, end: float | None) -> float:

@@ -15,6 +15,8 @@ import pytest
 
 from checkpoints.fixtures.vela2_decoder import TINY_SIZES, write_decoder
 
+pytestmark = pytest.mark.slow
+
 DEVICES: Final = 8
 COUNTS: Final = (1, 4)
 TOLERANCE: Final = 1e-4
@@ -49,7 +51,6 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return look(tmp_path_factory.mktemp("split"), COUNTS)
 
 
-@pytest.mark.slow
 def test_other_numbers_of_devices(tmp_path: Path) -> None:
     found = look(tmp_path, (1, 2, 8))
     for count in ("2", "8"):

@@ -34,7 +34,7 @@ ARGS = EngineArgs(warmup=(), background=(), row_buckets=(1,), length_buckets=(LI
 FEW = EngineArgs(warmup=(), background=(), row_buckets=(1, 2), length_buckets=(64,))
 WORDS = ("doctor", "asked", "Tom", "about", "medicine", "price", "in", "Berlin", "today", "and", "left")
 SHORT = "Tom asked the doctor in Berlin about medicine"
-LONG = " ".join(WORDS[index * index % len(WORDS)] for index in range(90))
+LONG = " ".join(WORDS[index * index % len(WORDS)] for index in range(150))
 STATE = {"request": SHORT, "source": "the price of medicine in Paris", "answer": "Tom left Berlin today"}
 PARTS = {"user": STATE["request"], "context": STATE["source"], "answer": STATE["answer"]}
 

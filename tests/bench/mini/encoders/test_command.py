@@ -8,7 +8,6 @@ from bench.mini.command import main
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["export", "x", "--figures", "f"], "--figures is for the encoders"),
         (["judge", "--model", "pii", "--cases", "f"], "are for the decision model, not for pii"),
         (["export", "x", "--model", "pii", "--name", "y"], "are for the decision model, not for pii"),
         (["train", "--model", "other"], "invalid choice: 'other'"),
