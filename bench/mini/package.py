@@ -15,7 +15,7 @@ from bench.mini.calibration import Fitted
 from bench.mini.card import About, notice, write_card
 from bench.mini.student import Student
 from bench.mini.vocabulary import BEGIN, END, PAD, Cut
-from bench.mini.weights import DTYPES, stored
+from bench.mini.weights import begin, stored
 from checkpoints.keymaps import MARKED_ENCODERS
 from vela_jax.backbones.bert import BertConfig
 from vela_jax.families.vela2.encoder_layout import MARKERS
@@ -37,11 +37,7 @@ def write_package(
     dtype: str = "BF16",
 ) -> Path:
     """Write a package into a directory, which is made. Raises ValueError when it holds anything, or for the dtype."""
-    if dtype not in DTYPES:
-        raise ValueError(f"unknown dtype {dtype!r}: choose one of {', '.join(DTYPES)}")
-    if directory.exists() and any(directory.iterdir()):
-        raise ValueError(f"{directory} is not empty: choose another one")
-    directory.mkdir(parents=True, exist_ok=True)
+    begin(directory, dtype)
     weights = stored(student, KEY_MAP, dtype)
     save_file(weights, directory / "model.safetensors", metadata={"format": "pt"})
     (directory / "tokenizer.json").write_text(cut.tokenizer, encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any, Final
 
 import ml_dtypes
@@ -14,6 +15,15 @@ from checkpoints.keymaps import KeyMap, Transform
 
 DTYPES: Final = {"BF16": np.dtype(ml_dtypes.bfloat16), "F16": np.dtype(np.float16), "F32": np.dtype(np.float32)}
 _NUMBER: Final = re.compile(r"\\\{(\w+)\\\}")
+
+
+def begin(directory: Path, dtype: str) -> None:
+    """Make the folder of a package. Raises ValueError when it holds anything, or for an unknown dtype."""
+    if dtype not in DTYPES:
+        raise ValueError(f"unknown dtype {dtype!r}: choose one of {', '.join(DTYPES)}")
+    if directory.exists() and any(directory.iterdir()):
+        raise ValueError(f"{directory} is not empty: choose another one")
+    directory.mkdir(parents=True, exist_ok=True)
 
 
 def stored(network: nnx.Module, key_map: KeyMap, dtype: str = "F32") -> dict[str, NDArray[Any]]:

@@ -14,7 +14,7 @@ from bench.mini.card import About, notice, write_card
 from bench.mini.encoders.model import Encoder
 from bench.mini.encoders.networks import MAX_TOKENS
 from bench.mini.encoders.pieces import NAMES, Pieces
-from bench.mini.weights import DTYPES, stored
+from bench.mini.weights import begin, stored
 from checkpoints.keymaps import CLASSIFIER_HEAD, RELEVANCE_SCORERS, merged
 from checkpoints.keymaps.modernbert import backbone_map
 from checkpoints.readers.classifier import TASK_ARCHITECTURES
@@ -35,11 +35,7 @@ def write_encoder(
     dtype: str = "BF16",
 ) -> Path:
     """Write a package into a directory, which is made. Raises ValueError when it holds anything, or for the dtype."""
-    if dtype not in DTYPES:
-        raise ValueError(f"unknown dtype {dtype!r}: choose one of {', '.join(DTYPES)}")
-    if directory.exists() and any(directory.iterdir()):
-        raise ValueError(f"{directory} is not empty: choose another one")
-    directory.mkdir(parents=True, exist_ok=True)
+    begin(directory, dtype)
     limits = {"model_max_length": MAX_TOKENS}
     files = {
         "config.json": {**config, "torch_dtype": _TORCH_NAMES[dtype]},
