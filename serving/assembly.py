@@ -87,7 +87,7 @@ class Assembler:
         report(TOKENIZER_STAGE, 0, 0)
         model = build_model(loaded, placement.device.platform)
         if isinstance(loaded.spec, GeneratorSpec):
-            return _join_generator(model, loaded, loaded.spec, placement)
+            return _join_generator(model, loaded, loaded.spec, placement, self.quiet)
         return self._join(model, loaded, args, placement, self._reference(entry, loaded, args, placement))
 
     def _join(
@@ -146,7 +146,7 @@ class Assembler:
 
 
 def _join_generator(
-    model: ServedModel, loaded: LoadedPackage, spec: GeneratorSpec, placement: Placement
+    model: ServedModel, loaded: LoadedPackage, spec: GeneratorSpec, placement: Placement, quiet: Quiet
 ) -> LoadedModel:
     assert isinstance(loaded.backbone, DecoderConfig)
     options = spec.options
@@ -159,7 +159,7 @@ def _join_generator(
         max_length=length,
         pages=page_count(loaded.backbone, options, length),
     )
-    engine = TokenEngine(network, max_num_seqs=options.max_num_seqs, prefix_caching=options.prefix_caching)
+    engine = TokenEngine(network, max_num_seqs=options.max_num_seqs, prefix_caching=options.prefix_caching, quiet=quiet)
 
     def warm(report: Report) -> None:
         engine.warm(lambda done, total: report(WARM_STAGE, done, total))

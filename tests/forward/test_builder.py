@@ -3,6 +3,8 @@
 import subprocess
 import sys
 import threading
+import time
+from concurrent.futures import CancelledError, Future
 
 import pytest
 
@@ -81,3 +83,70 @@ def test_the_interpreter_waits_for_work_that_runs() -> None:
     )
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert ended.stdout.split() == ["done"]
+
+
+def test_a_running_forward_is_no_quiet_moment() -> None:
+    quiet = Quiet()
+    assert quiet.seconds() > 0
+    with quiet.running():
+        with quiet.running():
+            pass
+        assert quiet.seconds() == 0
+    assert 0 < quiet.seconds() < PATIENCE
+
+
+def test_quiet_work_stands_back_for_urgent_work() -> None:
+    order = list[str]()
+    build = Builder("test", Quiet())
+
+    def long_work() -> None:
+        order.append("first piece")
+        build.add(lambda: order.append("urgent"), urgent=True)
+        build.pause()
+        order.append("second piece")
+
+    build.add(long_work, urgent=False).result(PATIENCE)
+    assert order == ["first piece", "urgent", "second piece"]
+
+
+def test_a_pause_lasts_as_long_as_a_forward_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    quiet, in_pause = Quiet(), threading.Event()
+    build = Builder("test", quiet)
+    paused: list[float] = []
+
+    def pieces() -> None:
+        time.sleep(0.1)
+        begun = time.monotonic()
+        in_pause.set()
+        build.pause()
+        paused.append(time.monotonic() - begun)
+
+    def ended_soon(quiet_work: Future[None]) -> None:
+        with quiet.running():
+            in_pause.wait(PATIENCE)
+            time.sleep(0.2)
+        quiet_work.result(PATIENCE)
+
+    monkeypatch.setattr(builder, "SHARE", 1000.0)
+    ended_soon(build.add(pieces, urgent=True))
+    assert 0.2 < paused[-1] < builder.PATIENCE_SECONDS
+    monkeypatch.setattr(builder, "SHARE", 1.0)
+    with quiet.running():
+        build.add(pieces, urgent=True).result(PATIENCE)
+    assert 0.1 <= paused[-1] < builder.PATIENCE_SECONDS
+
+
+def test_work_that_pauses_ends_when_the_builder_closes() -> None:
+    build, started, closed = Builder("test", Quiet()), threading.Event(), threading.Event()
+
+    def pieces() -> None:
+        started.set()
+        closed.wait(PATIENCE)
+        build.pause()
+
+    work = build.add(pieces, urgent=False)
+    started.wait(PATIENCE)
+    build.close()
+    closed.set()
+    with pytest.raises(CancelledError):
+        work.result(PATIENCE)

@@ -1,4 +1,8 @@
-"""Opens buckets beside the serving of requests: those that a request waits for first, the others when it is quiet."""
+"""Opens buckets beside the serving of requests: those that a request waits for first, the others when it is quiet.
+
+Quiet work that takes long is done in pieces: between two of them it calls `Builder.pause`, where it stands back for
+requests.
+"""
 
 from __future__ import annotations
 
@@ -8,32 +12,43 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import Future
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Final
 
 QUIET_SECONDS: Final = 0.05
 PATIENCE_SECONDS: Final = 5.0  # longest that quiet work waits for a quiet moment
+SHARE: Final = 4.0  # seconds that a pause waits at most for each second of the piece before it
 
 _log = logging.getLogger(__name__)
 
 
 class Quiet:
-    """Shared by the engines of a process: when one of them last ran, and whose turn it is to work in the background."""
+    """Shared by the engines of a process: whether one of them runs, and whose turn it is to work in the background."""
 
     def __init__(self) -> None:
         self.turn = threading.Lock()
+        self._counting = threading.Lock()
+        self._running = 0
         self._last_run = 0.0
 
-    def note_run(self) -> None:
-        """A forward has just ended."""
-        self._last_run = time.monotonic()
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """A request's forward runs meanwhile."""
+        with self._counting:
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._counting:
+                self._running -= 1
+                self._last_run = time.monotonic()
 
     def seconds(self) -> float:
-        """Seconds since a model last ran."""
-        return time.monotonic() - self._last_run
+        """Seconds since a model last ran; 0 while one runs."""
+        return 0.0 if self._running else time.monotonic() - self._last_run
 
 
 @dataclass(order=True, slots=True)
@@ -56,6 +71,7 @@ class Builder:
         self._sequence = itertools.count()
         self._changed = threading.Condition()
         self._closed = False
+        self._piece_began = 0.0  # when the running work began or went on
         self._thread = threading.Thread(target=self._work, name=f"build {name}", daemon=True)
         self._started = False
 
@@ -88,18 +104,47 @@ class Builder:
             if not self._thread.is_alive():
                 atexit.unregister(self.close)
 
+    def pause(self) -> None:
+        """Called by quiet work between two pieces: does what is urgent, then waits for a quiet moment.
+
+        It waits in proportion to the piece before, so that the work also goes on under steady load. Raises
+        CancelledError when the builder was closed.
+        """
+        waits = min(PATIENCE_SECONDS, SHARE * (time.monotonic() - self._piece_began))
+        until = time.monotonic() + waits
+        while (task := self._urgent(until)) is not None:
+            self._do(task)
+        self._piece_began = time.monotonic()
+
     def _work(self) -> None:
         while (task := self._next()) is not None:
-            if not task.future.set_running_or_notify_cancel():
-                continue
-            try:
-                with self._quiet.turn if task.urgency else nullcontext():
-                    task.work()
-            except Exception as error:
-                _log.warning("a bucket could not be built: %s", type(error).__name__)
-                task.future.set_exception(error)
-            else:
-                task.future.set_result(None)
+            with self._quiet.turn if task.urgency else nullcontext():
+                self._do(task)
+
+    def _do(self, task: _Task) -> None:
+        if not task.future.set_running_or_notify_cancel():
+            return
+        self._piece_began = time.monotonic()
+        try:
+            task.work()
+        except CancelledError as error:
+            task.future.set_exception(error)
+        except Exception as error:
+            _log.warning("a bucket could not be built: %s", type(error).__name__)
+            task.future.set_exception(error)
+        else:
+            task.future.set_result(None)
+
+    def _urgent(self, until: float) -> _Task | None:
+        """An urgent task as soon as there is one; None in a quiet moment or at the end of a time."""
+        with self._changed:
+            while not self._closed:
+                if self._tasks and self._tasks[0].urgency == 0:
+                    return heapq.heappop(self._tasks)
+                if self._is_quiet() or (left := until - time.monotonic()) <= 0:
+                    return None
+                self._changed.wait(min(left, QUIET_SECONDS))
+        raise CancelledError
 
     def _next(self) -> _Task | None:
         """The next task; quiet ones only in a quiet moment or when they have waited long enough."""

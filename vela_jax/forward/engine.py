@@ -54,13 +54,13 @@ class BucketEngine:
         self._batch_tokens = args.batch_tokens(device.platform)
         self._executables = Executables(network, device)
         self._prefixes = Prefixes(self._executables, self._sizes)
-        self._classifier = Classifier(self._executables, Prober(network, self._executables))
         self._records = records
         self._classes: dict[Bucket, BitClass] = {}  # of open buckets
         self._opening: dict[Place, Future[None]] = {}
         self._lock = threading.Lock()
         self._quiet = quiet or Quiet()
         self._builder = Builder("buckets", self._quiet)
+        self._classifier = Classifier(self._executables, Prober(network, self._executables, self._builder.pause))
 
     @property
     def compiles(self) -> int:
@@ -92,14 +92,13 @@ class BucketEngine:
             lengths[slot] = row.length
             if marks and row.marks is not None:
                 marks[0][slot, :, : row.length] = row.marks
-        with translated():
+        with self._quiet.running(), translated():
             if prefix is None:
                 results = _gather(rows, batch, self._executables.run(shape, *inputs))
             else:
                 state = self._prefixes.take(prefix)
                 results = _gather(rows, batch, self._executables.run(shape, state, *inputs))
                 self._prefixes.keep(prefix, state)
-        self._quiet.note_run()
         return results
 
     def warm(self, progress: Progress) -> None:

@@ -35,11 +35,15 @@ class Company(IntEnum):
 
 
 class Prober:
-    """Probes the executables of one network with rows from a fixed generator."""
+    """Probes the executables of one network with rows from a fixed generator.
 
-    def __init__(self, network: Network, executables: Executables) -> None:
+    `pause` is called before each forward, so that the probe can stand back for requests.
+    """
+
+    def __init__(self, network: Network, executables: Executables, pause: Callable[[], None] = lambda: None) -> None:
         self._network = network
         self._executables = executables
+        self._pause = pause
 
     def bits(self, shape: Shape) -> Bits | None:
         """Readouts of the targets in a compiled shape; None when they depend on place, company, call or instance."""
@@ -68,6 +72,7 @@ class Prober:
         targets = self.targets(shape.length)
         found = dict(known)
         for slots in arrangements(shape.rows, len(targets)):
+            self._pause()
             outputs = {name: np.asarray(values) for name, values in run(*self._fill(shape, slots, targets)).items()}
             for slot, target in enumerate(slots):
                 if target < 0:

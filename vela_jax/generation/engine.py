@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from vela_jax.contract import DeviceFault
+from vela_jax.forward.builder import Quiet
 from vela_jax.generation.logprobs import Candidate, candidates, chosen_candidates
 from vela_jax.generation.network import PAGE_BUCKETS, PROMPT_BLOCK, ROW_BUCKETS, GeneratorNetwork, Prefilled, Progress
 from vela_jax.generation.pages import PagePool
@@ -46,7 +47,7 @@ class TokenEngine:
     """Runs sequences. `submit` and `load` may be called from any thread, the others belong to one.
 
     `pages` are those of the cache that it uses, all by default. Until `warm` has proved that rows keep their bits
-    beside others, one sequence a step runs.
+    beside others, one sequence a step runs. `quiet` learns that a step runs.
     """
 
     def __init__(
@@ -56,8 +57,10 @@ class TokenEngine:
         max_num_seqs: int,
         prefix_caching: bool = True,
         pages: int | None = None,
+        quiet: Quiet | None = None,
     ) -> None:
         self.network = network
+        self._quiet = quiet or Quiet()
         self.proof = Proof(ROW_BUCKETS[:1], (), together=False)
         self._max_num_seqs = max_num_seqs
         self._shares = prefix_caching
@@ -109,8 +112,9 @@ class TokenEngine:
         if not self._active:
             return False
         try:
-            self._run_prompts()
-            self._run_tokens()
+            with self._quiet.running():
+                self._run_prompts()
+                self._run_tokens()
         except DeviceFault:
             self.fail_all()
             raise
