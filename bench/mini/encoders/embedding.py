@@ -38,7 +38,7 @@ TOKENS: Final = 1024
 """Positions of a batch."""
 _TEXTS: Final = 768
 _DECISIONS: Final = 1024  # examples of the decision model, whose texts have vectors already where it was trained
-_POOL: Final = 16  # chunks of different texts; then they come again in another order
+_POOL: Final = 48  # chunks of different texts; then they come again in another order
 _MATRIX_WEIGHT: Final = 20.0
 _MOST_TOKENS: Final = 62
 _JUDGE_SEED: Final = 7
@@ -61,7 +61,7 @@ class Embedding:
     title: str = "Vela-Mini-Embedding"
     size: Size = field(default_factory=lambda: Size(pieces=8000, hidden=384, inner=448, layers=3, heads=12))
     exits: tuple[int, ...] = (1, 2, 3)
-    steps: int = 1000
+    steps: int = 3500
     learning_rate: float = 1.5e-3
     about: ClassVar[str] = "It gives texts vectors whose cosines say how near the texts are in meaning."
     note: ClassVar[str] = (

@@ -14,21 +14,23 @@ from bench.mini.texts.split import Split
 Draw = Callable[[random.Random, Split], Example]
 SHARES: Final[Mapping[Draw, float]] = MappingProxyType(
     {
-        choices.topic: 0.12,
-        choices.scheme: 0.14,
-        choices.meaning: 0.03,
-        choices.help_of: 0.02,
-        nouls.topic: 0.09,
-        nouls.kind: 0.14,
+        choices.topic: 0.11,
+        choices.scheme: 0.13,
+        choices.field: 0.04,
+        choices.sort: 0.05,
+        choices.meaning: 0.05,
+        choices.help_of: 0.01,
+        nouls.topic: 0.08,
+        nouls.kind: 0.13,
         nouls.mention: 0.06,
-        nouls.support: 0.09,
+        nouls.support: 0.05,
         relevance.noul: 0.02,
         sets.topic: 0.04,
         sets.mention: 0.04,
         sets.matter: 0.04,
         sets.tool: 0.02,
-        spans.personal: 0.09,
-        scores.level: 0.06,
+        spans.personal: 0.08,
+        scores.level: 0.05,
     }
 )
 """Chance of each task."""

@@ -28,10 +28,11 @@ def entries(home: Path = HOME) -> Iterator[Entry]:
         path = home / f"data.{part}"
         if path.is_file():
             with path.open(encoding="utf-8") as lines:
-                yield from (_entry(line) for line in lines if not line.startswith("  "))
+                yield from (read_entry(line) for line in lines if not line.startswith("  "))
 
 
-def _entry(line: str) -> Entry:
+def read_entry(line: str) -> Entry:
+    """The meaning of a line of a `data` file."""
     data, _, text = line.partition(" | ")
     fields = data.split()
     count = int(fields[3], 16)

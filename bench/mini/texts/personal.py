@@ -10,10 +10,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from bench.mini.texts.coined import KINDS, coined
+from bench.mini.texts.gazetteer import names
 from bench.mini.texts.slots import fill
 from bench.mini.texts.split import Split, choose
 from bench.mini.texts.tables import keyed, sentences
 
+_UNLISTED_SHARE: Final = 0.55  # of names in training: the tables are short
+_COINED_SHARE: Final = 0.35
 _SLOT: Final = re.compile(r"\{([A-Z_]+)(:[a-z]+)?\}")
 DESCRIPTIONS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -72,7 +76,21 @@ def _place(pattern: str, rng: random.Random, split: Split) -> Marked:
 
 
 def _of(row: str) -> Callable[[random.Random, Split], str]:
-    return lambda rng, split: rng.choice(choose(keyed("names")[row], split) or keyed("names")[row])
+    def value(rng: random.Random, split: Split) -> str:
+        if split is Split.TRAIN and rng.random() < _UNLISTED_SHARE:
+            known = names().get(row)
+            if row in KINDS and (not known or rng.random() < _COINED_SHARE):
+                return coined(row, rng)
+            if known:
+                return rng.choice(known)
+        return rng.choice(choose(keyed("names")[row], split) or keyed("names")[row])
+
+    return value
+
+
+def _listed(row: str) -> Callable[[random.Random, Split], str]:
+    """Of a closed set, which both sides share."""
+    return lambda rng, _: rng.choice(keyed("names")[row])
 
 
 def _digits(rng: random.Random, pattern: str) -> str:
@@ -229,7 +247,7 @@ VALUES: Final[Mapping[str, Callable[[random.Random, Split], str]]] = MappingProx
         "PERSON": _person,
         "PHONE_NUMBER": _pattern("phone"),
         "STREET_ADDRESS": _street,
-        "TITLE": _of("title"),
+        "TITLE": _listed("title"),
         "US_DRIVER_LICENSE": _pattern("licence"),
         "US_SSN": _pattern("ssn"),
         "ZIP_CODE": _pattern("zip"),

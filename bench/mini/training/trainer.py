@@ -67,7 +67,7 @@ class Recipe:
 
     steps: int
     distilled_steps: int
-    distilled_weight: float = 0.25
+    distilled_weight: float = 1.0
     early_weight: float = 0.3
     learning_rate: float = 4e-4
     weight_decay: float = 0.01

@@ -6,13 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from bench.mini.texts import relations
 from bench.mini.texts.classes import scales, schemes
+from bench.mini.texts.coined import KINDS, coined
 from bench.mini.texts.dictionary import Entry, entries
+from bench.mini.texts.gazetteer import names
 from bench.mini.texts.lexicon import sorts
 from bench.mini.texts.personal import DESCRIPTIONS, VALUES, carrier, clean
 from bench.mini.texts.slots import fill, fill_all
 from bench.mini.texts.sources import SOURCES
 from bench.mini.texts.split import Split, side
+from bench.mini.texts.tables import keyed
 from bench.mini.texts.topics import about, topics
 
 
@@ -106,3 +110,77 @@ def test_a_missing_dictionary_has_no_entries(tmp_path: Path) -> None:
 
 def test_every_source_names_its_licence() -> None:
     assert all(source.licence for source in SOURCES)
+
+
+def synset(offset: int, source: str, words: str, pointers: str, gloss: str, part: str = "n") -> str:
+    """A line of a data file of the dictionary."""
+    named = " ".join(f"{word} 0" for word in words.split())
+    found = pointers.split()
+    pairs = " ".join(f"{symbol} {target} n 0000" for symbol, target in zip(found[::2], found[1::2], strict=True))
+    return f"{offset:08} {source} {part} {len(words.split()):02x} {named} {len(found) // 2:03} {pairs} | {gloss}  \n"
+
+
+def test_a_thing_is_a_sort_of_what_it_points_at_and_belongs_to_its_field(tmp_path: Path) -> None:
+    lines = [
+        synset(10, "05", "animal", "", "a living thing"),
+        synset(11, "09", "zoology", "", "what animals are studied in"),
+        *(synset(20 + place, "05", f"cat{place}", "@ 00000010 ;c 00000011", "(zoology) a cat") for place in range(6)),
+        synset(30, "15", "Paris", "@i 00000010", "a city"),
+    ]
+    (tmp_path / "data.noun").write_text("  1 licence text\n" + "".join(lines))
+    made = relations.sorts(tmp_path)
+    assert [(each.thing.words, each.kind.words) for each in made] == [((f"cat{n}",), ("animal",)) for n in range(6)]
+    (field,) = relations.fields(tmp_path)
+    assert field.kind.words == ("zoology",)
+    assert [entry.gloss for entry in field.meanings] == ["a cat"] * 6
+
+
+def test_the_dictionary_names_people_places_and_peoples(tmp_path: Path) -> None:
+    lines = [
+        synset(10, "18", "Einstein Albert_Einstein", "@i 00000001", "a physicist"),
+        synset(11, "18", "painter", "@ 00000001", "an artist"),
+        synset(12, "15", "Lake_Superior Paris 10_Downing_Street", "@i 00000001", "a place"),
+    ]
+    (tmp_path / "data.noun").write_text("".join(lines))
+    (tmp_path / "data.adj").write_text(
+        synset(1, "01", "Belgian solar", "", "of something", "a") + synset(2, "00", "Grim", "", "of no people", "a")
+    )
+    found = names(tmp_path)
+    assert found == {
+        "given": ("Albert",),
+        "family": ("Einstein",),
+        "gpe": ("Lake Superior", "Paris"),
+        "nrp": ("Belgian",),
+    }
+
+
+def test_without_the_dictionary_there_are_no_further_names_and_sorts(tmp_path: Path) -> None:
+    assert not any(names(tmp_path).values())
+    assert not relations.sorts(tmp_path)
+    assert not relations.fields(tmp_path)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_coined_names_are_one_word_in_the_case_of_their_kind(kind: str) -> None:
+    rng = random.Random(3)
+    for name in (coined(kind, rng) for _ in range(200)):
+        assert re.fullmatch(r"[\w-]+", name)
+        assert name[0].isupper() == (kind != "site")
+
+
+def test_held_out_names_are_those_of_the_tables() -> None:
+    rng = random.Random(7)
+    listed = {*keyed("names")["given"], *keyed("names")["family"]}
+    held, train = (
+        {
+            marked.text[start:end]
+            for marked in (carrier(rng, split) for _ in range(1500))
+            for label, start, end in marked.spans
+            if label == "PERSON" and re.fullmatch(r"[A-Z]\w+", marked.text[start:end])
+        }
+        for split in (Split.HELD, Split.TRAIN)
+    )
+    known = {name.upper() for name in listed}
+    assert held
+    assert all(name.upper() in known for name in held)
+    assert any(name.upper() not in known for name in train)
