@@ -124,7 +124,7 @@ class TokenClassifier:
     about: str = "It finds personal data of 17 kinds in a text."
     labels: tuple[str, ...] = labelled.PII_LABELS
     size: Size = CASED
-    steps: int = 2500
+    steps: int = 5000
     learning_rate: float = 2e-3
     note: ClassVar[str] = "Labels are those of the released model of this name."
     begins_as: ClassVar[str] = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -61,7 +62,9 @@ def test_calls_are_measured_by_phase(workplace: Workplace, tmp_path: Path, monke
 
     @contextmanager
     def serving(arguments: list[str], log: Path) -> Iterator[Server]:
-        assert arguments[0] == str(folder)
+        assert arguments[0] == "--models"
+        (entry,) = json.loads(Path(arguments[1]).read_text())["models"]
+        assert entry == {"model": str(folder), "engine_args": {"warmup": [], "background": []}}
         with running([ModelEntry(model=str(folder))], args=COLD) as found:
             yield Server(None, found.url, log)  # type: ignore[arg-type]
 
