@@ -26,7 +26,7 @@ from bench.mini.weights import DTYPES
 HOME: Final = Path("bench/results/mini")
 DECISION: Final = "decision"
 _NAME: Final = "Vela-Mini-Decision"
-_STEPS: Final = 2400
+_STEPS: Final = 4800
 _LEARNING_RATE: Final = 3e-4
 _SHARE_DISTILLED: Final = 0.25
 _JUDGED: Final = 1200

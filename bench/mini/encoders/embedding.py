@@ -61,7 +61,7 @@ class Embedding:
     title: str = "Vela-Mini-Embedding"
     size: Size = field(default_factory=lambda: Size(pieces=8000, hidden=384, inner=448, layers=3, heads=12))
     exits: tuple[int, ...] = (1, 2, 3)
-    steps: int = 3500
+    steps: int = 5500
     learning_rate: float = 1.5e-3
     about: ClassVar[str] = "It gives texts vectors whose cosines say how near the texts are in meaning."
     note: ClassVar[str] = (

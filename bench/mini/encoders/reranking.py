@@ -39,7 +39,7 @@ DOCUMENTS: Final = 3
 """Of each query in training."""
 TOKENS: Final = 1536
 _QUERIES: Final = 512
-_POOL: Final = 40  # chunks of different queries; then they come again in another order
+_POOL: Final = 80  # chunks of different queries; then they come again in another order
 _MOST_TOKENS: Final = 92
 _BY_DEGREE: Final = 0.6  # of what a document should get; the rest is the teacher's cosine
 _ORDER_WEIGHT: Final = 2.0
@@ -72,7 +72,7 @@ class Reranker:
     title: str = "Vela-Mini-Reranker"
     size: Size = field(default_factory=lambda: Size(pieces=4500, hidden=384, inner=448, layers=3, heads=12))
     exits: tuple[tuple[int, int], ...] = ((2, 384), (2, 128), (3, 384), (3, 128))
-    steps: int = 2000
+    steps: int = 3500
     learning_rate: float = 8e-4
     about: ClassVar[str] = "It scores documents by how well they serve a query."
     note: ClassVar[str] = "Scorers of each layer and dimension lie in `classification_heads.safetensors`, in FP32."
