@@ -14,29 +14,26 @@ _NAME: Final = re.compile(r"[A-Z][a-zé'-]+(?: [A-Z][a-z'-]+)?")
 _FULL_NAME: Final = re.compile(r"([A-Z][a-z]+(?:-[A-Z][a-z]+)?) (?:[A-Z][a-z.]+ )?([A-Z][a-z'-]+)")
 _PLACES, _PEOPLE, _PERTAINING = "15", "18", "01"  # lexicographer files
 _INSTANCE: Final = " @i "
-_OF_A_PEOPLE: Final = re.compile(r"[A-Z][a-z]+(?:n|ese|ish|ist|i)")
 
 
 @cache
 def names(home: Path = HOME) -> Mapping[str, tuple[str, ...]]:
     """Given and family names, places and peoples (rows of the table of names); none without the dictionary."""
-    nouns, adjectives = home / "data.noun", home / "data.adj"
-    full = [found.groups() for name in _words(nouns, _PEOPLE, single=True) if (found := _FULL_NAME.fullmatch(name))]
-    places = [name for name in _words(nouns, _PLACES, single=True) if _NAME.fullmatch(name)]
-    peoples = [name for name in _words(nouns, _PEOPLE, single=False) if _NAME.fullmatch(name) and " " not in name]
-    peoples += [name for name in _words(adjectives, _PERTAINING, single=False) if _OF_A_PEOPLE.fullmatch(name)]
+    full = [found.groups() for name in _words(home / "data.noun", _PEOPLE) if (found := _FULL_NAME.fullmatch(name))]
+    places = [name for name in _words(home / "data.noun", _PLACES) if _NAME.fullmatch(name)]
+    peoples = [name for name in _words(home / "data.adj", _PERTAINING) if _NAME.fullmatch(name) and name.endswith("n")]
     rows = {"given": [each[0] for each in full], "family": [each[1] for each in full], "gpe": places, "nrp": peoples}
     return {row: tuple(sorted(set(found))) for row, found in rows.items()}
 
 
-def _words(path: Path, source: str, *, single: bool) -> Iterator[str]:
-    """The words of one lexicographer file: for single people and places, or for what there are several of."""
+def _words(path: Path, source: str) -> Iterator[str]:
+    """The words of one lexicographer file; of nouns, of single people and places alone."""
     if not path.is_file():
         return
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             fields = line.split(maxsplit=4)
-            if line.startswith("  ") or fields[1] != source or (_INSTANCE in line) != single:
+            if line.startswith("  ") or fields[1] != source or (path.suffix == ".noun" and _INSTANCE not in line):
                 continue
             words = fields[4].split()[: 2 * int(fields[3], 16) : 2]
             yield from (word.split("(")[0].replace("_", " ") for word in words)
