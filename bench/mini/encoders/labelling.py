@@ -223,6 +223,7 @@ DOMAIN: Final = TextClassifier(
     about="It says which of 14 fields a text belongs to.",
     labels=labelled.DOMAIN_LABELS,
     draw=topical,
+    steps=400,  # with 1,500 it answers held-out texts worse: 0.736 instead of 0.765
 )
 GUARD: Final = TextClassifier(
     title="Vela-Mini-Guard",

@@ -17,7 +17,7 @@ from bench.mini.encoders import sentences
 from bench.mini.encoders.model import STRIDE, Exam, Given
 from bench.mini.encoders.networks import Size
 from bench.mini.encoders.served import Served
-from bench.mini.tasks.choices import glossed, known_sorts
+from bench.mini.tasks.choices import glossed
 from bench.mini.tasks.labelled import ranking
 from bench.mini.tasks.relevance import Degree
 from bench.mini.teacher import Teacher
@@ -41,8 +41,7 @@ TOKENS: Final = 1536
 _QUERIES: Final = 512
 _POOL: Final = 80  # chunks of different queries; then they come again in another order
 _MOST_TOKENS: Final = 92
-_BY_DEGREE: Final = 0.5  # of what a document should get; the rest is the teacher's cosine
-_KIND_SHARE: Final = 0.3
+_BY_DEGREE: Final = 0.6  # of what a document should get; the rest is the teacher's cosine
 _ORDER_WEIGHT: Final = 2.0
 _ASKED: Final = ("what is {}", "{}", "define {}", "meaning of {}", "what does {} mean?", "{} explained")
 
@@ -73,7 +72,7 @@ class Reranker:
     title: str = "Vela-Mini-Reranker"
     size: Size = field(default_factory=lambda: Size(pieces=4500, hidden=384, inner=448, layers=3, heads=12))
     exits: tuple[tuple[int, int], ...] = ((2, 384), (2, 128), (3, 384), (3, 128))
-    steps: int = 5000
+    steps: int = 3500
     learning_rate: float = 8e-4
     about: ClassVar[str] = "It scores documents by how well they serve a query."
     note: ClassVar[str] = "Scorers of each layer and dimension lie in `classification_heads.safetensors`, in FP32."
@@ -157,9 +156,7 @@ class Reranker:
 
 
 def draw(rng: random.Random, split: Split = Split.TRAIN) -> Ranked:
-    """A query of any source; in training also the name of a kind of thing, so that it asks for more than our topics."""
-    if split is Split.TRAIN and known_sorts(split) and rng.random() < _KIND_SHARE:
-        return _kind(rng, split)
+    """A query of any source."""
     sources, shares = zip(*SOURCES.values(), strict=True)
     found: Ranked = rng.choices(sources, shares)[0](rng, split)
     return found
@@ -200,17 +197,6 @@ def _topic(rng: random.Random, split: Split) -> Ranked:
     near = rng.choice((*other.descriptions, about(other, rng, split)))
     far = about(rng.choice(topics(split)), rng, split)
     return Ranked(rng.choice(own.names), (text, near, far), (1.0, 0.0, 0.0))
-
-
-def _kind(rng: random.Random, split: Split) -> Ranked:
-    """Of three things the one that is of a kind."""
-    own, *others = (rng.choice(known_sorts(split)) for _ in range(DOCUMENTS))
-    texts = [
-        f"{each.thing.words[0]}: {each.thing.gloss}" if rng.random() < 0.5 else each.thing.gloss
-        for each in (own, *others)
-    ]
-    degrees = (1.0, *(1.0 if each.kind == own.kind else 0.0 for each in others))
-    return Ranked(rng.choice(own.kind.words), tuple(texts), degrees)
 
 
 def _fact(rng: random.Random, split: Split) -> Ranked:

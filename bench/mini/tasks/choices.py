@@ -99,7 +99,7 @@ def field(rng: random.Random, split: Split) -> Example:
 
 def sort(rng: random.Random, split: Split) -> Example:
     """What a thing of the dictionary is a sort of."""
-    if not (known := known_sorts(split)):
+    if not (known := _known_sorts(split)):
         return topic(rng, split)
     chosen = [rng.choice(known) for _ in range(rng.randint(2, MOST_OPTIONS))]
     gold, *others = {each.kind.words: each for each in chosen}.values()
@@ -138,7 +138,7 @@ def _known_fields(split: Split) -> tuple[Field, ...]:
 
 
 @cache
-def known_sorts(split: Split) -> tuple[Sort, ...]:
+def _known_sorts(split: Split) -> tuple[Sort, ...]:
     """Plain things of one side, by what they are sorts of."""
     plain = [each for each in sorts() if is_plain(each.thing.gloss) and is_plain(each.kind.gloss)]
     return choose(plain, split, lambda each: each.kind.words[0])
