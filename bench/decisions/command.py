@@ -146,9 +146,10 @@ def _forward_charts(results: Mapping[int, LengthResult]) -> list[Chart]:
 
 def _calls(folder: Path, arguments: argparse.Namespace, workplace: Workplace) -> dict[tuple[int, int], Summary]:
     """What calls took, by tokens of the state and callers."""
-    options = ["--result-cache-entries", "0", "--device", "cpu", "--threads", str(arguments.threads)]
+    options = ["--result-cache-entries", "0", "--threads", str(arguments.threads)]
+    entry = {"model": str(folder.resolve()), "device": "cpu", "engine_args": ONLY_ASKED}
     models = workplace.folder / "models.json"
-    models.write_text(json.dumps({"models": [{"model": str(folder.resolve()), "engine_args": ONLY_ASKED}]}))
+    models.write_text(json.dumps({"models": [entry]}))
     workplace.say("starting the server")
     with serving(["--models", str(models), *options], workplace.folder / "serve.log") as server:
         return {

@@ -64,7 +64,7 @@ def test_calls_are_measured_by_phase(workplace: Workplace, tmp_path: Path, monke
     def serving(arguments: list[str], log: Path) -> Iterator[Server]:
         assert arguments[0] == "--models"
         (entry,) = json.loads(Path(arguments[1]).read_text())["models"]
-        assert entry == {"model": str(folder), "engine_args": {"warmup": [], "background": []}}
+        assert entry == {"model": str(folder), "device": "cpu", "engine_args": {"warmup": [], "background": []}}
         with running([ModelEntry(model=str(folder))], args=COLD) as found:
             yield Server(None, found.url, log)  # type: ignore[arg-type]
 
