@@ -150,3 +150,32 @@ def test_work_that_pauses_ends_when_the_builder_closes() -> None:
     closed.set()
     with pytest.raises(CancelledError):
         work.result(PATIENCE)
+
+
+def test_urgent_work_does_not_wait_for_the_turn_of_another_builder() -> None:
+    quiet, held, release = Quiet(), threading.Event(), threading.Event()
+    first, second = Builder("first", quiet), Builder("second", quiet)
+
+    def hold() -> None:
+        held.set()
+        release.wait(PATIENCE)
+
+    holding = first.add(hold, urgent=False)
+    held.wait(PATIENCE)
+    waiting = second.add(lambda: None, urgent=False)
+    time.sleep(3 * builder.QUIET_SECONDS)  # the second builder waits for its turn by now
+    second.add(lambda: None, urgent=True).result(PATIENCE)
+    assert not holding.done()
+    assert not waiting.done()
+    release.set()
+    waiting.result(PATIENCE)
+
+
+def test_work_that_waits_for_its_turn_is_cancelled_when_the_builder_closes() -> None:
+    quiet = Quiet()
+    build = Builder("test", quiet)
+    with quiet.turn:
+        waiting = build.add(lambda: None, urgent=False)
+        time.sleep(3 * builder.QUIET_SECONDS)
+        build.close(PATIENCE)
+    assert waiting.cancelled()

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -118,8 +118,24 @@ class Builder:
 
     def _work(self) -> None:
         while (task := self._next()) is not None:
-            with self._quiet.turn if task.urgency else nullcontext():
+            if task.urgency:
+                self._do_in_turn(task)
+            else:
                 self._do(task)
+
+    def _do_in_turn(self, task: _Task) -> None:
+        """Quiet work, when no other builder does some; what is urgent does not wait for the turn."""
+        try:
+            while not self._quiet.turn.acquire(timeout=QUIET_SECONDS):
+                while (urgent := self._urgent(until=0.0)) is not None:
+                    self._do(urgent)
+        except CancelledError:
+            task.future.cancel()
+            return
+        try:
+            self._do(task)
+        finally:
+            self._quiet.turn.release()
 
     def _do(self, task: _Task) -> None:
         if not task.future.set_running_or_notify_cancel():
