@@ -25,10 +25,14 @@ class Entry:
 def entries(home: Path = HOME) -> Iterator[Entry]:
     """All meanings in file order; none where the dictionary is not installed."""
     for part in _PARTS:
-        path = home / f"data.{part}"
-        if path.is_file():
-            with path.open(encoding="utf-8") as lines:
-                yield from (read_entry(line) for line in lines if not line.startswith("  "))
+        yield from map(read_entry, data_lines(home / f"data.{part}"))
+
+
+def data_lines(path: Path) -> Iterator[str]:
+    """A line a meaning, without the licence before them; none where the file is missing."""
+    if path.is_file():
+        with path.open(encoding="utf-8") as lines:
+            yield from (line for line in lines if not line.startswith("  "))
 
 
 def read_entry(line: str) -> Entry:

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from bench.mini.texts.dictionary import HOME
+from bench.mini.texts.dictionary import HOME, data_lines
 
 _NAME: Final = re.compile(r"[A-Z][a-zé'-]+(?: [A-Z][a-z'-]+)?")
 _FULL_NAME: Final = re.compile(r"([A-Z][a-z]+(?:-[A-Z][a-z]+)?) (?:[A-Z][a-z.]+ )?([A-Z][a-z'-]+)")
@@ -28,12 +28,9 @@ def names(home: Path = HOME) -> Mapping[str, tuple[str, ...]]:
 
 def _words(path: Path, source: str) -> Iterator[str]:
     """The words of one lexicographer file; of nouns, of single people and places alone."""
-    if not path.is_file():
-        return
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            fields = line.split(maxsplit=4)
-            if line.startswith("  ") or fields[1] != source or (path.suffix == ".noun" and _INSTANCE not in line):
-                continue
-            words = fields[4].split()[: 2 * int(fields[3], 16) : 2]
-            yield from (word.split("(")[0].replace("_", " ") for word in words)
+    for line in data_lines(path):
+        fields = line.split(maxsplit=4)
+        if fields[1] != source or (path.suffix == ".noun" and _INSTANCE not in line):
+            continue
+        words = fields[4].split()[: 2 * int(fields[3], 16) : 2]
+        yield from (word.split("(")[0].replace("_", " ") for word in words)

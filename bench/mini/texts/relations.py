@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from bench.mini.texts.dictionary import HOME, Entry, read_entry
+from bench.mini.texts.dictionary import HOME, Entry, data_lines, read_entry
 
 _SORT, _FIELD = "@", ";c"  # pointers to what a noun is a sort of, and to the field of a meaning
 _PREFACE: Final = re.compile(r"^\([^)]*\) *")
@@ -66,14 +66,9 @@ def _nouns(home: Path) -> Mapping[str, tuple[Entry, tuple[tuple[str, str], ...]]
 
 def _read(path: Path) -> Iterator[tuple[str, tuple[Entry, tuple[tuple[str, str], ...]]]]:
     """By its offset each meaning with its pointers (symbol, offset)."""
-    if not path.is_file():
-        return
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            if line.startswith("  "):
-                continue
-            data = line.partition(" | ")[0].split()
-            start = 4 + 2 * int(data[3], 16)
-            pointers = data[start + 1 : start + 1 + 4 * int(data[start])]
-            pairs = tuple(zip(pointers[::4], pointers[1::4], strict=True))
-            yield data[0], (read_entry(line), pairs)
+    for line in data_lines(path):
+        data = line.partition(" | ")[0].split()
+        start = 4 + 2 * int(data[3], 16)
+        pointers = data[start + 1 : start + 1 + 4 * int(data[start])]
+        pairs = tuple(zip(pointers[::4], pointers[1::4], strict=True))
+        yield data[0], (read_entry(line), pairs)
